@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Sample is one reading of everything, sent by GET /telemetry once a second
+// and at each change of phase. Bytes are bytes, rates are per second.
+type Sample struct {
+	Time    time.Time `json:"time"`
+	Pack    string    `json:"pack"`
+	Engine  Engine    `json:"engine"`
+	Memory  Memory    `json:"memory"`
+	Process Process   `json:"process"`
+	CPU     CPU       `json:"cpu"`
+	Cards   []Card    `json:"cards"`
+}
+
+// Engine says what the engine does now.
+type Engine struct {
+	Status       string  `json:"status"` // loading, ok, stopping, failed
+	Phase        string  `json:"phase"`  // loading, idle, prefill, decode; or a longer phase in words
+	DecodeTokS   float64 `json:"decode_tok_s"`
+	PrefillTokS  float64 `json:"prefill_tok_s"`
+	MSPerStep    float64 `json:"ms_per_step"`
+	PrefillDone  int     `json:"prefill_done"`
+	PrefillTotal int     `json:"prefill_total"`
+	LoadDone     int64   `json:"load_done,omitempty"`
+	LoadTotal    int64   `json:"load_total,omitempty"`
+	ContextUsed  int     `json:"context_used"`
+	ContextSize  int     `json:"context_size"`
+	Tokens       int64   `json:"tokens"` // generated since start
+	Drafted      int64   `json:"drafted"`
+	Accepted     int64   `json:"accepted"`
+	Threads      int     `json:"threads"`
+	Kernel       string  `json:"kernel"` // CPU level in use
+	Device       string  `json:"device"` // where it runs: "CPU", or a card's name
+	Queue        int     `json:"queue"`  // requests waiting
+	Active       int     `json:"active"` // requests running: 0 or 1
+	Use          Use     `json:"use"`
+}
+
+// Use is memory by what it is for.
+type Use struct {
+	Weights int64 `json:"weights"` // bytes of the file in use, mapped or copied
+	KV      int64 `json:"kv"`
+	Scratch int64 `json:"scratch"`
+	Relaid  int64 `json:"relaid"` // re-laid copies of weights
+}
+
+// Memory is the machine's RAM. Available and pressure may be unknown.
+type Memory struct {
+	Total     Reading `json:"total"`
+	Available Reading `json:"available"`
+	SwapUsed  Reading `json:"swap_used"`
+	// SomeAvg10 and FullAvg10 are the shares of the last 10 s, in percent, in
+	// which some or all tasks waited for memory (kernel PSI).
+	SomeAvg10 Reading `json:"psi_some_avg10"`
+	FullAvg10 Reading `json:"psi_full_avg10"`
+	Limit     Reading `json:"cgroup_limit"` // of our control group
+	Used      Reading `json:"cgroup_used"`
+	Level     string  `json:"level"` // ok, watch, act, or unknown
+}
+
+// Process is the engine process itself.
+type Process struct {
+	PID    int     `json:"pid"`
+	RSS    Reading `json:"rss"`
+	Anon   Reading `json:"anon"`   // private memory: heap, KV, scratch
+	Mapped Reading `json:"mapped"` // file pages, which the kernel can drop
+	Peak   Reading `json:"peak_rss"`
+	Major  Reading `json:"major_faults"` // since start
+	Swap   Reading `json:"swap"`
+}
+
+// CPU is in percent of the whole machine; of the process, in percent of one
+// core.
+type CPU struct {
+	Busy    Reading `json:"busy"`
+	Process Reading `json:"process"`
+	Cores   int     `json:"cores"`
+}
+
+// Card is one graphics card as seen now.
+type Card struct {
+	PCI     string  `json:"pci"`
+	Name    string  `json:"name"`
+	Used    bool    `json:"used"` // the engine runs on it
+	Total   Reading `json:"vram_total"`
+	VRAM    Reading `json:"vram_used"`
+	Own     Reading `json:"vram_own"` // by this process
+	Busy    Reading `json:"busy"`     // percent
+	Temp    Reading `json:"temperature"`
+	Power   Reading `json:"power"`
+	Clock   Reading `json:"clock"`
+	WhyIdle string  `json:"why_idle,omitempty"` // why the engine does not use it
+}
+
+// Reading is a number that may be unknown. Unknown is null in JSON, never 0,
+// and Why says what was asked and what it answered.
+type Reading struct {
+	Value  float64
+	Known  bool
+	Unit   string // bytes, percent, °C, W, MHz
+	Source string // the file or call that was asked
+	Why    string // why it is unknown
+}
+
+// Known makes a reading with a value.
+func Known(v float64, unit, source string) Reading {
+	return Reading{Value: v, Known: true, Unit: unit, Source: source}
+}
+
+// Unknown makes a reading without one.
+func Unknown(unit, source, why string) Reading {
+	return Reading{Unit: unit, Source: source, Why: why}
+}
+
+type readingJSON struct {
+	Value  *float64 `json:"value"`
+	Unit   string   `json:"unit,omitempty"`
+	Source string   `json:"source,omitempty"`
+	Why    string   `json:"why,omitempty"`
+}
+
+// MarshalJSON writes null for an unknown value.
+func (r Reading) MarshalJSON() ([]byte, error) {
+	j := readingJSON{Unit: r.Unit, Source: r.Source, Why: r.Why}
+	if r.Known {
+		j.Value = &r.Value
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads null as unknown.
+func (r *Reading) UnmarshalJSON(b []byte) error {
+	var j readingJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*r = Reading{Unit: j.Unit, Source: j.Source, Why: j.Why}
+	if j.Value != nil {
+		r.Value, r.Known = *j.Value, true
+	}
+	return nil
+}
