@@ -17,7 +17,9 @@ const fixtureCols = 1024
 
 // fixtureTypes are the folders of testdata.
 var fixtureTypes = []Type{
-	F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, BF16,
+	F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
+	IQ1_S, IQ1_M, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S, IQ4_NL, IQ4_XS,
+	TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0, Q2_0,
 }
 
 func readFixture(t *testing.T, name ...string) []byte {

@@ -1,0 +1,63 @@
+package quant
+
+// Formats of one, two or three values per weight.
+
+// unpackTQ1_0 (llama.cpp pull request 8151): bytes that hold five digits of
+// base 3 as a fraction of 256, so that the first digit is the integer part of
+// 3/256 of the byte. 32 bytes hold values 0..159, 32 for each digit; 16 bytes
+// values 160..239; 4 bytes with four digits the rest; then the half.
+func unpackTQ1_0(t *tile, src []byte) {
+	t.all256(half(src[52:]))
+	q := t.q[:0]
+	for _, part := range [3]struct{ lo, hi, digits int }{{0, 32, 5}, {32, 48, 5}, {48, 52, 4}} {
+		power := byte(1)
+		for range part.digits {
+			for _, b := range src[part.lo:part.hi] {
+				q = append(q, int8(uint16(b*power)*3>>8)-1)
+			}
+			power *= 3
+		}
+	}
+}
+
+// unpackTQ2_0 (llama.cpp pull request 8151): 64 bytes of pairs of bits in the
+// order of Q2_K with bias 1, then the half.
+func unpackTQ2_0(t *tile, src []byte) {
+	t.all256(half(src[64:]))
+	for h := range 2 {
+		for i, b := range src[32*h : 32*h+32] {
+			for k := range 4 {
+				t.q[128*h+32*k+i] = int8(b>>(2*k)&3) - 1
+			}
+		}
+	}
+}
+
+// unpackQ2_0: the half, 16 bytes of pairs of bits with bias 1, value i in pair
+// i%4 (from the lowest) of byte i/4.
+func unpackQ2_0(t *tile, src []byte) {
+	t.all256(half(src))
+	for i, b := range src[2:18] {
+		for k := range 4 {
+			t.q[4*i+k] = int8(b>>(2*k)&3) - 1
+		}
+	}
+}
+
+// unpackQ1_0: the half, 16 bytes of bits, value i in bit i%8 of byte i/8: +1
+// where it is set, -1 where not.
+func unpackQ1_0(t *tile, src []byte) {
+	t.all256(half(src))
+	for i, b := range src[2:18] {
+		for k := range 8 {
+			t.q[8*i+k] = int8(b>>k&1)<<1 - 1
+		}
+	}
+}
+
+// all256 sets one scale for the whole block.
+func (t *tile) all256(scale float32) {
+	for j := range t.scale {
+		t.scale[j], t.min[j] = scale, 0
+	}
+}
