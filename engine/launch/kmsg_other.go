@@ -1,0 +1,5 @@
+//go:build !linux
+
+package launch
+
+func kernelSaysKilled(pid int) bool { return false }
