@@ -1,0 +1,203 @@
+// Package plan decides, before anything is loaded, where every part of a model
+// will live: VRAM, RAM or the file. Make is pure: it takes facts about a pack
+// and a machine and what the user wishes, and returns a Plan with its reasons,
+// the placements that lost and why, and what would help when nothing fits.
+//
+// A Plan never changes the context or the KV type that was asked for. When
+// they do not fit, it says so and by how much.
+package plan
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Amount is a number of bytes that may be unknown. Unknown is not zero.
+type Amount struct {
+	N      int64  `json:"bytes"`
+	Known  bool   `json:"known"`
+	Source string `json:"source,omitempty"` // who said so, or who was asked
+	Why    string `json:"why,omitempty"`    // why it is unknown
+}
+
+// Known returns an amount with its source.
+func Known(n int64, source string) Amount { return Amount{N: n, Known: true, Source: source} }
+
+// Pack is what planning needs to know of a model.
+type Pack struct {
+	Name   string
+	Layers []Layer // in order; draft blocks last
+	// Embed is the token embedding (rows are read one by one, so it stays in
+	// the file); Output the output matrix, 0 when it is the embedding itself.
+	Embed, Output         int64
+	Width, Hidden, Vocab  int // sizes that scratch depends on
+	Trained               int // context the model was trained for
+	Draft                 bool
+	CanDevice, CanExperts bool // kernels exist for this family on a card: whole layers; with experts on the CPU
+}
+
+// Layer is one block of a model.
+type Layer struct {
+	Dense    int64 // bytes of everything but the routed experts
+	Experts  int   // routed experts, 0 in a dense layer
+	Used     int   // experts per token
+	Expert   int64 // bytes of one expert, all its matrices
+	KV       int   // cached values per token, keys and values together
+	Window   int   // tokens a sliding window keeps, 0 for all
+	State    int64 // recurrent state per sequence
+	Draft    bool
+	HotShare []float64 // routing share by expert, hottest first; nil when no profile is known
+}
+
+// Card is one usable or unusable graphics card.
+type Card struct {
+	PCI, Name    string
+	Driver       string // kernel driver
+	Backend      string // "cuda", "level zero", "opencl"; empty when it cannot be used
+	Unusable     string // why it cannot be used, in words
+	Total, Free  Amount
+	Display      bool          // it drives a screen
+	Integrated   bool          // its memory is RAM
+	MaxAlloc     int64         // largest single device allocation, 0 unknown
+	MaxPinned    int64         // largest single pinned host allocation, 0 unknown
+	Device       Rate          // bytes/s read from its own memory
+	HostToDevice Rate          // bytes/s over the link from pinned memory
+	HandOff      time.Duration // one read-back and one copy, per layer with misses
+}
+
+// Rate is bytes a second, and whether it was measured on this machine.
+type Rate struct {
+	PerSecond float64
+	Measured  bool
+}
+
+// Machine is the computer.
+type Machine struct {
+	Cards        []Card
+	RAMTotal     Amount // less if a cgroup limit is lower
+	RAMAvailable Amount
+	CPU          Rate // bytes of expert weights a second, all threads
+	Threads      int
+	DiskRandom   Rate // reads of expert size
+	DiskStream   Rate
+}
+
+// Wishes is what the user asked for. Zero values leave it to the plan.
+type Wishes struct {
+	Context     int      // tokens
+	KV          string   // "f32", "f16", "q8", "q4"
+	Cards       []string // PCI addresses to use, in order; nil for all usable
+	NoCard      bool
+	Placement   Placement // force one
+	RAMFloor    int64     // bytes to leave free; 0 for the preset
+	VRAMReserve int64     // bytes to leave free on each card; 0 for the rule
+	VRAMCap     int64     // use at most this much of each card, 0 for all
+	Chunk       int       // prompt tokens per step
+	NoDraft     bool
+}
+
+// Placement names where the experts (or, in a dense model, the layers) live.
+type Placement string
+
+const (
+	AllVRAM    Placement = "vram"
+	VRAMPinned Placement = "vram+pinned"
+	VRAMRAM    Placement = "vram+ram"
+	VRAMFile   Placement = "vram+file"
+	AllRAM     Placement = "ram"
+	AllFile    Placement = "file"
+)
+
+// Placements lists them in order of preference at equal speed.
+var Placements = []Placement{AllVRAM, VRAMPinned, VRAMRAM, VRAMFile, AllRAM, AllFile}
+
+var placementWords = map[Placement]string{
+	AllVRAM:    "everything in VRAM",
+	VRAMPinned: "experts in VRAM and in pinned RAM, read over the link",
+	VRAMRAM:    "experts in VRAM and RAM, the CPU computes those in RAM",
+	VRAMFile:   "experts in VRAM and in the file, the CPU computes those in the file's pages",
+	AllRAM:     "everything in RAM, the CPU computes",
+	AllFile:    "in the file's pages, the CPU computes",
+}
+
+func (p Placement) Words() string { return placementWords[p] }
+
+// kvBytes is the size of one cached value, scales included.
+var kvBytes = map[string]float64{"f32": 4, "f16": 2, "q8": 1 + 2.0/64, "q4": 0.5 + 2.0/64}
+
+// check refuses facts that no machine or pack can have.
+func check(p Pack, m Machine, w Wishes) error {
+	if len(p.Layers) == 0 {
+		return fmt.Errorf("plan %s: the pack has no layers", p.Name)
+	}
+	for i, l := range p.Layers {
+		if l.Dense < 0 || l.Expert < 0 || l.Experts < 0 || l.KV < 0 || l.State < 0 || l.Used < 0 || l.Used > l.Experts {
+			return fmt.Errorf("plan %s: layer %d has impossible sizes (%+v)", p.Name, i, l)
+		}
+		if l.Expert > 0 && int64(l.Experts) > math.MaxInt64/4/l.Expert {
+			return fmt.Errorf("plan %s: layer %d: %d experts of %d bytes overflow", p.Name, i, l.Experts, l.Expert)
+		}
+	}
+	if w.Context < 0 || w.Chunk < 0 || w.RAMFloor < 0 || w.VRAMReserve < 0 {
+		return fmt.Errorf("plan %s: context, chunk, floor and reserve cannot be negative", p.Name)
+	}
+	if w.KV != "" && kvBytes[w.KV] == 0 {
+		return fmt.Errorf("plan %s: unknown KV type %q, want f32, f16, q8 or q4", p.Name, w.KV)
+	}
+	if w.Placement != "" && placementWords[w.Placement] == "" {
+		return fmt.Errorf("plan %s: unknown placement %q, want one of %v", p.Name, w.Placement, Placements)
+	}
+	for _, pci := range w.Cards {
+		if findCard(m.Cards, pci) < 0 {
+			return fmt.Errorf("plan %s: no card at %s; found %v", p.Name, pci, cardNames(m.Cards))
+		}
+	}
+	return nil
+}
+
+func findCard(cs []Card, pci string) int {
+	for i, c := range cs {
+		if c.PCI == pci {
+			return i
+		}
+	}
+	return -1
+}
+
+func cardNames(cs []Card) []string {
+	var out []string
+	for _, c := range cs {
+		out = append(out, c.PCI+" "+c.Name)
+	}
+	return out
+}
+
+// kv is the size of one layer's cache at a context.
+func (l Layer) kv(context int, kind string) int64 {
+	n := context
+	if l.Window > 0 && l.Window < n {
+		n = l.Window
+	}
+	return int64(math.Ceil(float64(n) * float64(l.KV) * kvBytes[kind]))
+}
+
+func (l Layer) experts() int64 { return int64(l.Experts) * l.Expert }
+
+// totals of a pack, draft blocks included when they are used.
+func (p Pack) totals(draft bool) (dense, experts int64) {
+	dense = p.Output
+	for _, l := range p.Layers {
+		if l.Draft && !draft {
+			continue
+		}
+		dense += l.Dense
+		experts += l.experts()
+	}
+	return dense, experts
+}
+
+// scratch is the engine's working memory for one chunk of prompt tokens.
+func (p Pack) scratch(chunk int) int64 {
+	return 4 * (int64(chunk)*int64(8*p.Width+4*p.Hidden) + 8*int64(p.Vocab))
+}

@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Make plans a pack on a machine. The error is for impossible facts or wishes
+// (a card that is not there, an unknown KV type); a pack that does not fit is
+// a Plan with Fits false, the amounts that are short, and remedies that were
+// each tried and do fit.
+func Make(p Pack, m Machine, w Wishes) (Plan, error) {
+	if err := check(p, m, w); err != nil {
+		return Plan{}, err
+	}
+	w = defaults(p, w)
+	best, others := choose(p, m, w)
+	for _, o := range others {
+		best.Alternatives = append(best.Alternatives, Alternative{o.Placement, o.Fits, lost(o, best), o.Speed})
+	}
+	best.Reasons = append(reasons(p, m, w, best), best.Reasons...)
+	if !best.Fits {
+		best.Remedies = remedies(p, m, w)
+	}
+	return best, nil
+}
+
+// defaults fills in what the user left open. What was asked for stays.
+func defaults(p Pack, w Wishes) Wishes {
+	if w.Context == 0 {
+		w.Context = 8192
+		if p.Trained > 0 {
+			w.Context = min(w.Context, p.Trained)
+		}
+	}
+	if w.KV == "" {
+		w.KV = "f16"
+	}
+	if w.Chunk == 0 {
+		w.Chunk = 512
+	}
+	return w
+}
+
+// choose tries every placement and takes the fastest that fits; where nothing
+// fits, the one that is least short. Ties go to the order of Placements.
+func choose(p Pack, m Machine, w Wishes) (best Plan, others []Plan) {
+	var tried []Plan
+	for _, place := range Placements {
+		if w.Placement != "" && place != w.Placement {
+			continue
+		}
+		if w.Placement == "" && skip(p, place) {
+			continue
+		}
+		tried = append(tried, attempt(p, m, w, place))
+	}
+	sort.SliceStable(tried, func(i, j int) bool {
+		a, b := tried[i], tried[j]
+		if a.Fits != b.Fits {
+			return a.Fits
+		}
+		if !a.Fits {
+			// Running on the CPU from the file is the plan of last resort:
+			// what is short there is what stands in the way at all.
+			return rank(a) < rank(b)
+		}
+		return middle(a.Speed) > middle(b.Speed)*1.02
+	})
+	return tried[0], tried[1:]
+}
+
+func rank(p Plan) int64 {
+	if p.Placement == AllFile || p.Placement == VRAMFile && len(p.Cards) > 0 {
+		return missing(p)
+	}
+	return 1<<60 + missing(p)
+}
+
+func missing(p Plan) (n int64) {
+	for _, s := range p.Short {
+		n += max(s.Bytes, 1)
+	}
+	return n
+}
+
+func middle(s Speed) float64 { return s.DecodeLow + s.DecodeHigh }
+
+// skip leaves out placements that differ from another one in nothing: a dense
+// pack has no experts to put elsewhere, so of the mixed placements it has one.
+func skip(p Pack, place Placement) bool {
+	for _, l := range p.Layers {
+		if l.Experts > 0 {
+			return false
+		}
+	}
+	return place == VRAMPinned || place == VRAMFile
+}
+
+// lost says why an option was not taken.
+func lost(o, best Plan) string {
+	switch {
+	case !o.Fits && len(o.Short) > 0 && o.Short[0].Bytes == 0:
+		return o.Short[0].Why
+	case !o.Fits:
+		s := o.Short[0]
+		return fmt.Sprintf("%s short of %s: %s", size(s.Bytes), s.Where, s.Why)
+	case middle(o.Speed) < middle(best.Speed):
+		return fmt.Sprintf("slower: %s against %s", tokS(o.Speed), tokS(best.Speed))
+	}
+	if o.Placement == AllFile || o.Placement == VRAMFile {
+		return "no faster, and only as long as its pages stay in RAM"
+	}
+	return "no faster, and it holds more memory"
+}
+
+func tokS(s Speed) string {
+	return fmt.Sprintf("%g to %g tok/s", s.DecodeLow, s.DecodeHigh)
+}
+
+func reasons(p Pack, m Machine, w Wishes, best Plan) (out []string) {
+	dense, experts := p.totals(best.Draft)
+	if experts > 0 {
+		out = append(out, fmt.Sprintf("%s of weights that every token needs, %s of experts", size(dense), size(experts)))
+	} else {
+		out = append(out, fmt.Sprintf("%s of weights, all needed for every token", size(dense)))
+	}
+	if p.Trained > 0 && w.Context > p.Trained {
+		out = append(out, fmt.Sprintf("a context of %d was asked for; the model was trained for %d and may ramble beyond", w.Context, p.Trained))
+	}
+	for i, c := range best.Cards {
+		n := 0
+		for _, l := range best.Layers {
+			if l.Card == i {
+				n++
+			}
+		}
+		if c.Slots > 0 {
+			out = append(out, fmt.Sprintf("%s holds %d layers and %d expert slots", c.Name, n, c.Slots))
+		} else {
+			out = append(out, fmt.Sprintf("%s holds %d of %d layers", c.Name, n, len(best.Layers)))
+		}
+	}
+	if len(best.Cards) == 0 && len(m.Cards) > 0 && best.Fits {
+		out = append(out, "running on the CPU because "+whyNoCard(m, w, best))
+	}
+	return out
+}
+
+// whyNoCard is the sentence behind "running on the CPU because".
+func whyNoCard(m Machine, w Wishes, best Plan) string {
+	if w.NoCard {
+		return "no card is wanted"
+	}
+	for _, c := range m.Cards {
+		if c.Backend == "" && c.Unusable != "" {
+			return fmt.Sprintf("%s cannot be used: %s", c.Name, c.Unusable)
+		}
+	}
+	for _, c := range m.Cards {
+		if c.Integrated {
+			return fmt.Sprintf("%s shares the RAM it would relieve", c.Name)
+		}
+	}
+	for _, a := range best.Alternatives {
+		if a.Fits && strings.HasPrefix(string(a.Placement), "vram") {
+			return fmt.Sprintf("it is faster for this pack (%s against %s)", tokS(best.Speed), tokS(a.Speed))
+		}
+	}
+	return "nothing fits on the card"
+}

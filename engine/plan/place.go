@@ -1,0 +1,322 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// attempt tries one placement. The result has Fits false and Short filled when
+// it does not work; its sizes are still those it would have.
+func attempt(p Pack, m Machine, w Wishes, place Placement) Plan {
+	pl := Plan{Pack: p.Name, Placement: place, Words: place.Words(), Context: w.Context, KV: w.KV, Chunk: w.Chunk, Draft: p.Draft && !w.NoDraft}
+	b := &builder{p: p, m: m, w: w, pl: &pl, layers: p.Layers}
+	if !pl.Draft {
+		b.layers = slices.DeleteFunc(slices.Clone(p.Layers), func(l Layer) bool { return l.Draft })
+	}
+	pl.Layers = make([]Place, len(b.layers))
+	if place == AllRAM || place == AllFile {
+		b.onCPU()
+	} else {
+		b.onCards()
+	}
+	b.ram()
+	pl.Fits = len(pl.Short) == 0
+	b.speed()
+	return pl
+}
+
+// builder carries one attempt.
+type builder struct {
+	p      Pack
+	m      Machine
+	w      Wishes
+	pl     *Plan
+	layers []Layer
+	cards  []Card  // those in use
+	room   []int64 // bytes left on each for weights, after reserve and others
+	host   int64   // anonymous and pinned bytes of the engine
+	mapped int64   // bytes used through file pages
+	copies int64   // expert bytes held as copies in RAM
+}
+
+func (b *builder) short(where string, n int64, why string) {
+	b.pl.Short = append(b.pl.Short, Short{where, n, why})
+}
+
+func (b *builder) onCPU() {
+	for i, l := range b.layers {
+		pl := Place{Card: -1}
+		if b.pl.Placement == AllRAM {
+			pl.RAM = l.Experts
+		} else {
+			pl.File = l.Experts
+		}
+		b.pl.Layers[i] = pl
+		b.host += l.kv(b.w.Context, b.w.KV) + l.State
+		b.mapped += l.Dense + l.experts()
+	}
+	b.host += b.p.scratch(b.w.Chunk)
+	b.mapped += b.p.Output + b.p.Embed
+}
+
+// pick chooses the cards, and how much room each has.
+func (b *builder) pick() bool {
+	why := "no card is present"
+	for _, c := range b.m.Cards {
+		if b.w.Cards != nil && !slices.Contains(b.w.Cards, c.PCI) {
+			continue
+		}
+		if c.Backend == "" {
+			why = fmt.Sprintf("%s cannot be used: %s", c.Name, c.Unusable)
+			continue
+		}
+		if c.Integrated && b.w.Cards == nil {
+			why = fmt.Sprintf("%s shares the RAM it would relieve", c.Name)
+			continue
+		}
+		total, free, note := c.memory(b.w.VRAMCap)
+		if total <= 0 {
+			why = fmt.Sprintf("the VRAM of %s is unknown (%s)", c.Name, c.Total.Why)
+			continue
+		}
+		if note != "" {
+			b.pl.Reasons = append(b.pl.Reasons, note)
+		}
+		reserve, reason := c.reserve(b.w)
+		b.pl.Reasons = append(b.pl.Reasons, reason)
+		b.cards = append(b.cards, c)
+		b.room = append(b.room, max(0, free-reserve))
+		u := CardUse{PCI: c.PCI, Name: c.Name, Reserve: reserve, Free: c.Free}
+		u.Use.Total = Known(total, c.Total.Source)
+		u.Use.add("others", total-free, "in use by other programs now, or not known to be free")
+		u.Use.add("reserve", min(reserve, free), reason)
+		b.pl.Cards = append(b.pl.Cards, u)
+	}
+	switch {
+	case b.w.NoCard:
+		why = "no card is wanted"
+	case !b.p.CanDevice && !b.p.CanExperts:
+		why = "this family has no card kernels yet"
+	case len(b.cards) > 0:
+		return true
+	}
+	b.pl.Cards = nil
+	b.short("VRAM", 0, why)
+	return false
+}
+
+func (u *Use) add(kind string, n int64, why string) {
+	if n > 0 {
+		u.Segments = append(u.Segments, Segment{kind, n, why})
+	}
+}
+
+// onCards fills the cards in the order that works: dense weights, state, KV,
+// working memory; what is left becomes expert slots (strata.md 5.1).
+func (b *builder) onCards() {
+	if !b.pick() {
+		b.onCPU() // sizes for the picture
+		return
+	}
+	all := b.pl.Placement == AllVRAM
+	scratch := b.p.scratch(b.w.Chunk)
+	for i := range b.cards {
+		if b.room[i] < scratch {
+			b.short("VRAM of "+b.cards[i].PCI, scratch-b.room[i], "working memory for a chunk of the prompt")
+		}
+		b.room[i] -= scratch
+		b.pl.Cards[i].Use.add("scratch", scratch, fmt.Sprintf("working memory for %d prompt tokens at a time", b.w.Chunk))
+	}
+	need := make([]int64, len(b.layers))
+	for i, l := range b.layers {
+		need[i] = l.Dense + l.State + l.kv(b.w.Context, b.w.KV)
+		if all {
+			need[i] += l.experts()
+		}
+	}
+	owner, missing := split(need, b.p.Output, b.room, rates(b.cards))
+	partial := missing > 0 && !all && b.dense()
+	if missing > 0 && !partial {
+		b.short("VRAM", missing, b.needWords(all))
+	}
+	b.fill(owner, all, partial)
+	if len(b.cards) > 1 {
+		b.crossing()
+	}
+	b.host += scratch/2 + 64<<20 // staging and the CPU's own buffers
+	b.mapped += b.p.Embed
+}
+
+// dense reports whether there are no experts to keep apart, so that a card may
+// take some layers and the CPU the rest.
+func (b *builder) dense() bool {
+	for _, l := range b.layers {
+		if l.Experts > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *builder) needWords(all bool) string {
+	if all {
+		return "all weights, KV and state"
+	}
+	return "dense weights, KV and state, which the card needs for every token"
+}
+
+func rates(cs []Card) []float64 {
+	out := make([]float64, len(cs))
+	for i, c := range cs {
+		out[i] = max(1, c.Device.PerSecond)
+	}
+	return out
+}
+
+// split gives each layer to a card, in order, so that each card gets a share
+// of the bytes like its share of speed, as far as its room allows. The output
+// matrix goes with the last layer. Layers that fit nowhere get -1; missing is
+// how many bytes that is.
+func split(need []int64, output int64, room []int64, speed []float64) (owner []int, missing int64) {
+	need = slices.Clone(need)
+	need[len(need)-1] += output
+	total, sum := int64(0), 0.0
+	for _, n := range need {
+		total += n
+	}
+	for _, s := range speed {
+		sum += s
+	}
+	target := make([]int64, len(room))
+	for i := range room {
+		target[i] = min(room[i], int64(float64(total)*speed[i]/sum)+maxOf(need))
+	}
+	if owner, missing = walk(need, target); missing == 0 {
+		return owner, 0
+	}
+	return walk(need, room) // speed gives way to room
+}
+
+func maxOf(ns []int64) int64 { return slices.Max(ns) }
+
+func walk(need, room []int64) (owner []int, missing int64) {
+	owner = make([]int, len(need))
+	card, used := 0, int64(0)
+	for i, n := range need {
+		for card < len(room) && used+n > room[card] {
+			card, used = card+1, 0
+		}
+		if card == len(room) {
+			owner[i] = -1
+			missing += n
+			continue
+		}
+		owner[i] = card
+		used += n
+	}
+	return owner, missing
+}
+
+// fill writes the bars and, with what is left on each card, the slots.
+func (b *builder) fill(owner []int, all, partial bool) {
+	weights, state, kv := make([]int64, len(b.cards)), make([]int64, len(b.cards)), make([]int64, len(b.cards))
+	var here = make([][]int, len(b.cards))
+	for i, l := range b.layers {
+		c := owner[i]
+		if c < 0 && partial {
+			b.pl.Layers[i] = Place{Card: -1}
+			b.host += l.kv(b.w.Context, b.w.KV) + l.State
+			b.mapped += l.Dense
+			continue
+		}
+		c = max(c, 0) // does not fit: shown on the first card, with the carets
+		weights[c] += l.Dense
+		state[c] += l.State
+		kv[c] += l.kv(b.w.Context, b.w.KV)
+		b.pl.Layers[i] = Place{Card: c}
+		if l.Experts > 0 {
+			here[c] = append(here[c], i)
+		}
+	}
+	// The output matrix lives with the last layer.
+	if last := owner[len(owner)-1]; last >= 0 || !partial {
+		weights[max(last, 0)] += b.p.Output
+	} else {
+		b.mapped += b.p.Output
+	}
+	for c := range b.cards {
+		u := &b.pl.Cards[c]
+		u.Use.add("weights", weights[c], "weights that every token needs")
+		u.Use.add("state", state[c], "recurrent state")
+		u.Use.add("kv", kv[c], fmt.Sprintf("%s cache for %d tokens", b.w.KV, b.w.Context))
+		left := b.room[c] - weights[c] - state[c] - kv[c]
+		if left < 0 && !partial && len(b.pl.Short) == 0 {
+			b.short("VRAM of "+u.PCI, -left, b.needWords(all))
+		}
+		slots := b.slots(here[c], max(left, 0), all)
+		u.Slots = slots.n
+		u.Use.add("slots", slots.bytes, fmt.Sprintf("%d experts", slots.n))
+		u.Use.add("free", max(left-slots.bytes, 0), "left over")
+	}
+}
+
+type slotCount struct {
+	n     int
+	bytes int64
+}
+
+// slots shares room among the layers of one card, evenly, and gives the rest
+// of each layer's experts their place outside.
+func (b *builder) slots(layers []int, room int64, all bool) (out slotCount) {
+	for _, i := range layers {
+		if l := b.layers[i]; all {
+			b.pl.Layers[i].Slots = l.Experts
+			out.n += l.Experts
+			out.bytes += l.experts()
+		}
+	}
+	for !all {
+		grew := false
+		for _, i := range layers {
+			l := b.layers[i]
+			// Draft blocks first would starve the trunk: all layers get
+			// the same number, one at a time.
+			if b.pl.Layers[i].Slots < l.Experts && out.bytes+l.Expert <= room {
+				b.pl.Layers[i].Slots++
+				out.n++
+				out.bytes += l.Expert
+				grew = true
+			}
+		}
+		if !grew {
+			break
+		}
+	}
+	for _, i := range layers {
+		l, pl := b.layers[i], &b.pl.Layers[i]
+		rest := l.Experts - pl.Slots
+		switch b.pl.Placement {
+		case VRAMPinned, VRAMRAM:
+			// RAM backs every expert, those in slots too: one that leaves
+			// VRAM is then usable at once, with nothing to copy back.
+			pl.RAM = rest
+			if rest > 0 {
+				b.copies += l.experts()
+			}
+		case VRAMFile:
+			pl.File = rest
+			b.mapped += int64(rest) * l.Expert
+		}
+	}
+	return out
+}
+
+// crossing names the activations that go from card to card.
+func (b *builder) crossing() {
+	for i := 1; i < len(b.pl.Layers); i++ {
+		from, to := b.pl.Layers[i-1].Card, b.pl.Layers[i].Card
+		if from != to && from >= 0 && to >= 0 {
+			b.pl.Crossing = append(b.pl.Crossing, fmt.Sprintf("after layer %d, %d bytes a token from %s to %s", i-1, 4*b.p.Width, b.cards[from].PCI, b.cards[to].PCI))
+		}
+	}
+}
