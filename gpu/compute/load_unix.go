@@ -1,0 +1,25 @@
+//go:build !windows
+
+package compute
+
+import (
+	"errors"
+
+	"github.com/ebitengine/purego"
+)
+
+// openLibrary loads the first library of names that loads. The error holds what
+// the loader said of each.
+func openLibrary(names ...string) (uintptr, error) {
+	var all []error
+	for _, n := range names {
+		lib, err := purego.Dlopen(n, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		if err == nil {
+			return lib, nil
+		}
+		all = append(all, err)
+	}
+	return 0, errors.Join(all...)
+}
+
+func symbol(lib uintptr, name string) (uintptr, error) { return purego.Dlsym(lib, name) }
