@@ -7,7 +7,7 @@ import "encoding/base64"
 // so the sets cannot be computed; they are the tables iq2xxs_grid, iq2xs_grid,
 // iq2s_grid, iq3xxs_grid, iq3s_grid and iq1s_grid of ggml's ggml-common.h (MIT
 // licence, the ggml authors: NOTICE.md), which came with llama.cpp pull
-// requests 4773, 4856, 4897, 5453, 5676 and 5721 and 5999.
+// requests 4773, 4856, 5721, 5196, 5676 and 5999.
 //
 // Every grid is listed in ascending order when a vector is read as a number
 // with its first component as the lowest digit. So a grid is no more than a

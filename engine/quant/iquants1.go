@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// The 1-bit i-quants (llama.cpp pull requests 5453 and 6302): 256 values per
+// The 1-bit i-quants (llama.cpp pull requests 5453, 5999 and 6302): 256 values per
 // block, vectors of eight components -1, 0, 1 moved by an eighth up or down.
 // The tile holds eight times the value, so that the move is a whole number; an
 // eighth of the scale is exact.

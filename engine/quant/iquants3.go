@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// The 3-bit i-quants (llama.cpp pull requests 5453 and 5676): 256 values per
+// The 3-bit i-quants (llama.cpp pull requests 5196, 5676 and 5829): 256 values per
 // block, vectors of four magnitudes out of a grid, signs apart.
 
 // unpackIQ3_XXS: the half, 64 grid numbers, then for each 32 values a word of

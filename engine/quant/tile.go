@@ -31,24 +31,16 @@ func decode(n, size int, unpack func(*tile, []byte)) func([]float32, []byte) {
 // bytes: whole numbers within 16 values, floats between them.
 func dot(n, size int, unpack func(*tile, []byte)) func([]byte, *Acts, int) float32 {
 	return func(row []byte, a *Acts, t int) float32 {
-		q := a.q[t*a.stride : (t+1)*a.stride]
-		d := a.d[t*a.stride/32 : (t+1)*a.stride/32]
-		s := a.s[t*a.stride/16 : (t+1)*a.stride/16]
+		lanes, d, s := a.row(t)
 		var w tile
 		var acc float32
-		for b := 0; b < a.n/16; b++ {
-			k := b * 16 % n
-			if k == 0 {
-				unpack(&w, row[:size])
-				row = row[size:]
+		for b := 0; b < len(d)*32; b += n {
+			unpack(&w, row[b/n*size:][:size])
+			for k := range n / 16 {
+				i := b/16 + k
+				sum := bytes16(w.word(2*k)^flip, w.word(2*k+1)^flip, (*[4]uint64)(lanes[4*i:])) - 128*int32(s[i])
+				acc += (w.scale[k&15]*float32(sum) - w.min[k&15]*float32(s[i])) * d[i/2]
 			}
-			var sum int32
-			x, y := w.q[k:k+16], q[b*16:b*16+16]
-			for i, v := range x {
-				sum += int32(v) * int32(y[i])
-			}
-			v := w.scale[k/16]*float32(sum) - w.min[k/16]*float32(s[b])
-			acc += v * d[b/2]
 		}
 		return acc
 	}
