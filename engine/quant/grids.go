@@ -132,11 +132,9 @@ var signs7 = func() (t [128]uint8) {
 	return t
 }()
 
-// signed8 writes the eight components of v, those with a set sign bit negated.
-func signed8(dst []int8, v uint64, signs uint8) {
-	dst = dst[:8]
-	for i := range dst {
-		m := -int8(signs >> i & 1)
-		dst[i] = (int8(v>>(8*i)) ^ m) - m
-	}
+// negate gives the eight magnitudes of v, each 1..127, with a minus where a bit
+// of signs is set (lowest bit: first byte).
+func negate(v uint64, signs uint8) uint64 {
+	m := bits8(signs)
+	return (v ^ m*255) + m // -x is ^x + 1, and ^x is under 255 here: no carry
 }

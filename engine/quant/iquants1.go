@@ -7,13 +7,10 @@ import "encoding/binary"
 // The tile holds eight times the value, so that the move is a whole number; an
 // eighth of the scale is exact.
 
-// moved8 writes eight times a vector of the grid, plus the move of +1 or -1.
-func moved8(dst []int8, n int, move int8) {
-	dst = dst[:8]
-	v := gridIQ1[n&2047]
-	for i := range dst {
-		dst[i] = int8(v>>(8*i))*8 + move
-	}
+// moved is eight times a vector of the grid, one up or down in each component.
+func moved(n int, down int) uint64 {
+	digits := ((gridIQ1[n&2047] ^ flip) + ones) ^ flip // -1, 0, 1 as 0, 1, 2
+	return (digits<<3 + uint64(128-7-2*down)*ones) ^ flip
 }
 
 // unpackIQ1_S: the half, 32 low bytes of grid numbers, then a word of 16 bits
@@ -24,11 +21,9 @@ func unpackIQ1_S(t *tile, src []byte) {
 	for g := range 8 {
 		w := int(binary.LittleEndian.Uint16(src[34+2*g:]))
 		s := d * float32(2*(w>>12&7)+1) / 8
-		t.scale[2*g], t.scale[2*g+1] = s, s
-		t.min[2*g], t.min[2*g+1] = 0, 0
-		move := int8(1 - w>>15<<1)
+		t.scale32(g, s, 0)
 		for k := range 4 {
-			moved8(t.q[32*g+8*k:], int(src[2+4*g+k])|w>>(3*k)&7<<8, move)
+			t.put(4*g+k, moved(int(src[2+4*g+k])|w>>(3*k)&7<<8, w>>15))
 		}
 	}
 }
@@ -49,7 +44,7 @@ func unpackIQ1_M(t *tile, src []byte) {
 		t.scale[j], t.min[j] = d*float32(2*(w[j/4]>>(3*(j%4))&7)+1)/8, 0
 		for k := range 2 {
 			b := int(src[32+j]) >> (4 * k)
-			moved8(t.q[16*j+8*k:], int(src[2*j+k])|b&7<<8, int8(1-b>>3&1<<1))
+			t.put(2*j+k, moved(int(src[2*j+k])|b&7<<8, b>>3&1))
 		}
 	}
 }

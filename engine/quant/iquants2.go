@@ -16,10 +16,9 @@ func unpackIQ2_XXS(t *tile, src []byte) {
 		idx := src[2+8*g : 6+8*g]
 		word := binary.LittleEndian.Uint32(src[6+8*g:])
 		s := quarter(d, word>>28)
-		t.scale[2*g], t.scale[2*g+1] = s, s
-		t.min[2*g], t.min[2*g+1] = 0, 0
+		t.scale32(g, s, 0)
 		for k, i := range idx {
-			signed8(t.q[32*g+8*k:], gridIQ2XXS[i], signs7[word>>(7*k)&127])
+			t.put(4*g+k, negate(gridIQ2XXS[i], signs7[word>>(7*k)&127]))
 		}
 	}
 }
@@ -30,7 +29,7 @@ func unpackIQ2_XS(t *tile, src []byte) {
 	d := half(src)
 	for i := range 32 {
 		w := binary.LittleEndian.Uint16(src[2+2*i:])
-		signed8(t.q[8*i:], gridIQ2XS[w&511], signs7[w>>9])
+		t.put(i, negate(gridIQ2XS[w&511], signs7[w>>9]))
 	}
 	for j, s := range src[66:74] {
 		t.scale[2*j], t.scale[2*j+1] = quarter(d, uint32(s&15)), quarter(d, uint32(s>>4))
@@ -44,7 +43,7 @@ func unpackIQ2_S(t *tile, src []byte) {
 	d := half(src)
 	for i := range 32 {
 		n := int(src[2+i]) | int(src[66+i/4])>>(2*(i%4))&3<<8
-		signed8(t.q[8*i:], gridIQ2S[n], src[34+i])
+		t.put(i, negate(gridIQ2S[n], src[34+i]))
 	}
 	for j, s := range src[74:82] {
 		t.scale[2*j], t.scale[2*j+1] = quarter(d, uint32(s&15)), quarter(d, uint32(s>>4))

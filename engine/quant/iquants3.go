@@ -13,11 +13,10 @@ func unpackIQ3_XXS(t *tile, src []byte) {
 		idx := src[2+8*g : 10+8*g]
 		word := binary.LittleEndian.Uint32(src[66+4*g:])
 		s := d * (0.5 + float32(word>>28)) * 0.5
-		t.scale[2*g], t.scale[2*g+1] = s, s
-		t.min[2*g], t.min[2*g+1] = 0, 0
+		t.scale32(g, s, 0)
 		for k := range 4 {
 			v := uint64(gridIQ3XXS[idx[2*k]]) | uint64(gridIQ3XXS[idx[2*k+1]])<<32
-			signed8(t.q[32*g+8*k:], v, signs7[word>>(7*k)&127])
+			t.put(4*g+k, negate(v, signs7[word>>(7*k)&127]))
 		}
 	}
 }
@@ -29,12 +28,11 @@ func unpackIQ3_S(t *tile, src []byte) {
 	for g := range 8 {
 		idx, high := src[2+8*g:10+8*g], int(src[66+g])
 		s := d * float32(1+2*(src[106+g/2]>>(4*(g%2))&15))
-		t.scale[2*g], t.scale[2*g+1] = s, s
-		t.min[2*g], t.min[2*g+1] = 0, 0
+		t.scale32(g, s, 0)
 		for k := range 4 {
 			a := gridIQ3S[int(idx[2*k])|high>>(2*k)&1<<8]
 			b := gridIQ3S[int(idx[2*k+1])|high>>(2*k+1)&1<<8]
-			signed8(t.q[32*g+8*k:], uint64(a)|uint64(b)<<32, src[74+4*g+k])
+			t.put(4*g+k, negate(uint64(a)|uint64(b)<<32, src[74+4*g+k]))
 		}
 	}
 }

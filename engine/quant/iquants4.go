@@ -23,7 +23,7 @@ func levels(dst []int8, qs []byte, table *[16]int8) {
 
 // unpackIQ4_NL: the half, 16 bytes of nibbles.
 func unpackIQ4_NL(t *tile, src []byte) {
-	t.all32(half(src), 0)
+	t.scale32(0, half(src), 0)
 	levels(t.q[:], src[2:18], &levels4)
 }
 
@@ -37,8 +37,7 @@ func unpackIQ4_XS(t *tile, src []byte) {
 		l := src[4+g/2] >> (4 * (g % 2)) & 15
 		h := byte(high>>(2*g)) & 3
 		s := d * float32(int8(l|h<<4)-32)
-		t.scale[2*g], t.scale[2*g+1] = s, s
-		t.min[2*g], t.min[2*g+1] = 0, 0
+		t.scale32(g, s, 0)
 		levels(t.q[32*g:], src[8+16*g:24+16*g], &levels4)
 	}
 }
@@ -46,7 +45,7 @@ func unpackIQ4_XS(t *tile, src []byte) {
 // unpackMXFP4: a byte with the exponent of a power of two (E8M0, bias 127; one
 // less here, since the levels are doubled), 16 bytes of nibbles.
 func unpackMXFP4(t *tile, src []byte) {
-	t.all32(scalesE8M0[src[0]], 0)
+	t.scale32(0, scalesE8M0[src[0]], 0)
 	levels(t.q[:], src[1:17], &levelsE2M1)
 }
 

@@ -1,9 +1,6 @@
 package quant
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "encoding/binary"
 
 // The plain Go loops multiply four pairs of numbers with one 64-bit
 // multiplication. Take w = w0 + w1*B + w2*B^2 + w3*B^3 with B = 2^16 and small
@@ -47,15 +44,6 @@ func bytes16(a, b uint64, l *[4]uint64) int32 {
 	low := quad(a, b, l[0], l[1], l[2], l[3])
 	high := quad(a>>4, b>>4, l[0], l[1], l[2], l[3])
 	return digit(low) + digit(high)<<4
-}
-
-// flip moves eight signed bytes to 0..255 by adding 128 to each.
-const flip = 0x8080808080808080
-
-// word is bytes 8*i to 8*i+7 of the integers of a tile.
-func (t *tile) word(i int) uint64 {
-	b := (*[256]byte)(unsafe.Pointer(&t.q))
-	return binary.LittleEndian.Uint64(b[8*i&255:])
 }
 
 // row gives what the loops read of activation row t: lanes, scales, sums.
@@ -129,18 +117,7 @@ func dotQ4_K(row []byte, a *Acts, t int) float32 {
 	return acc
 }
 
-// words4K gives the eight scales and the eight offsets of Q4_K and Q5_K as the
-// bytes of two words.
-func words4K(s *[12]byte) (scales, mins uint64) {
-	a, b, c := binary.LittleEndian.Uint32(s[0:]), binary.LittleEndian.Uint32(s[4:]), binary.LittleEndian.Uint32(s[8:])
-	const low6, low4, top2 = 0x3f3f3f3f, 0x0f0f0f0f, 0x30303030
-	scales = uint64(a&low6) | uint64(c&low4|a>>2&top2)<<32
-	mins = uint64(b&low6) | uint64(c>>4&low4|b>>2&top2)<<32
-	return scales, mins
-}
-
 func dotQ5_K(row []byte, a *Acts, t int) float32 {
-	const fifths = 0x1010101010101010
 	lanes, d, s := a.row(t)
 	var acc float32
 	for b := range len(d) / 8 {
@@ -154,10 +131,10 @@ func dotQ5_K(row []byte, a *Acts, t int) float32 {
 			for k := range 2 {
 				// Bit 4 joins after the nibbles: bytes of 31 leave room for no
 				// more than eight values in a digit.
-				x := binary.LittleEndian.Uint64(q[16*k:]) >> (4 * (g % 2)) & 0x0f0f0f0f0f0f0f0f
-				y := binary.LittleEndian.Uint64(q[16*k+8:]) >> (4 * (g % 2)) & 0x0f0f0f0f0f0f0f0f
-				x |= binary.LittleEndian.Uint64(w[16+16*k:]) >> g << 4 & fifths
-				y |= binary.LittleEndian.Uint64(w[24+16*k:]) >> g << 4 & fifths
+				x := binary.LittleEndian.Uint64(q[16*k:]) >> (4 * (g % 2)) & low4
+				y := binary.LittleEndian.Uint64(q[16*k+8:]) >> (4 * (g % 2)) & low4
+				x |= binary.LittleEndian.Uint64(w[16+16*k:]) >> g & ones << 4
+				y |= binary.LittleEndian.Uint64(w[24+16*k:]) >> g & ones << 4
 				sum += digit((x&evenBytes)*l[4*k]+(x>>8&evenBytes)*l[4*k+1]) +
 					digit((y&evenBytes)*l[4*k+2]+(y>>8&evenBytes)*l[4*k+3])
 			}
