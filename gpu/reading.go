@@ -1,6 +1,9 @@
 package gpu
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Reading is a value together with who was asked for it. An answer nobody
 // gave is its own state: Known is false, Value is the zero value and must not
@@ -22,6 +25,21 @@ func Known[T any](v T, source string) Reading[T] {
 // Unknown makes a reading that source could not answer, with the reason.
 func Unknown[T any](source, why string) Reading[T] {
 	return Reading[T]{Source: source, Why: why}
+}
+
+// MarshalJSON writes an unknown value as null, so that no reader of the JSON can
+// take the zero value for an answer.
+func (r Reading[T]) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Value  *T     `json:"value"`
+		Known  bool   `json:"known"`
+		Source string `json:"source,omitempty"`
+		Why    string `json:"why,omitempty"`
+	}{nil, r.Known, r.Source, r.Why}
+	if r.Known {
+		out.Value = &r.Value
+	}
+	return json.Marshal(out)
 }
 
 // Or gives the value, or def when it is unknown.

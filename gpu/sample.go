@@ -2,59 +2,256 @@ package gpu
 
 import (
 	"io/fs"
+	"strings"
 	"time"
 )
 
 // CardReadings are the sensors of one card at one moment.
 type CardReadings struct {
-	PCI      PCI              `json:"pci"`
-	Time     time.Time        `json:"time"`
-	VRAM     VRAM             `json:"vram"`
-	GTT      Reading[int64]   `json:"gtt"`  // system memory the driver holds for the card; growth on xe is VRAM spilled to RAM
-	Busy     Reading[float64] `json:"busy"` // percent
-	Temp     Reading[float64] `json:"temp_c"`
-	TempVRAM Reading[float64] `json:"temp_vram_c"`
-	Power    Reading[float64] `json:"power_w"`
-	PowerMax Reading[float64] `json:"power_max_w"`
-	Fan      Reading[float64] `json:"fan_rpm"`
-	Clock    Reading[float64] `json:"clock_mhz"`
-	ClockMem Reading[float64] `json:"clock_mem_mhz"`
-	Throttle Reading[string]  `json:"throttle"`
-	Link     Link             `json:"link"`
+	PCI       PCI              `json:"pci"`
+	Time      time.Time        `json:"time"`
+	VRAM      VRAM             `json:"vram"`
+	GTT       Reading[int64]   `json:"gtt"`        // bytes of system memory the driver holds for the card
+	GTTGrowth Reading[int64]   `json:"gtt_growth"` // bytes since the first reading: on xe, over-committed VRAM moves to RAM without a word
+	Busy      Reading[float64] `json:"busy"`       // percent of the busiest engine
+	Temp      Reading[float64] `json:"temp_c"`
+	TempVRAM  Reading[float64] `json:"temp_vram_c"`
+	Power     Reading[float64] `json:"power_w"`
+	PowerMax  Reading[float64] `json:"power_max_w"`
+	Fan       Reading[float64] `json:"fan"`      // see FanUnit
+	FanUnit   string           `json:"fan_unit"` // rpm, or % where the driver tells only that
+	Clock     Reading[float64] `json:"clock_mhz"`
+	ClockMem  Reading[float64] `json:"clock_mem_mhz"`
+	Throttle  Reading[string]  `json:"throttle"` // what holds the clock down; "" when nothing does
+	Link      Link             `json:"link"`
 }
 
-// VRAM is the answer to every question about free card memory.
-type VRAM struct {
-	Total Reading[int64] `json:"total"`
-	Used  Reading[int64] `json:"used"`
-	Free  Reading[int64] `json:"free"`
-	Plan  Reading[int64] `json:"plan"` // bytes a plan may count on: free when known, else a conservative share of the total
-	Procs []ProcVRAM     `json:"procs,omitempty"`
-}
+// scanEvery is how often all processes are looked through for users of a card;
+// in between only the known ones are read again.
+const scanEvery = 30 * time.Second
 
-// ProcVRAM is one process's share as the kernel tells it.
-type ProcVRAM struct {
-	PID   int    `json:"pid"`
-	Name  string `json:"name"`
-	VRAM  int64  `json:"vram"`  // bytes in VRAM now
-	Claim int64  `json:"claim"` // bytes of every buffer it may use
-	GTT   int64  `json:"gtt"`
-}
-
-// Sampler reads the sensors of a machine's cards, once a second or so. It
-// keeps what differences need (energy counters, engine cycles).
+// Sampler reads the sensors of a machine's cards, once a second or so, and
+// keeps what differences need. It is for one goroutine.
 type Sampler struct {
 	root fs.FS
 	m    Machine
+	a    Answers // recorded machine: its answers
+	live *live   // nil for a recorded machine
+
+	hw    map[PCI]string // hwmon folder
+	watch []string       // processes read at every sample: our engine
+
+	last     time.Time
+	scanned  time.Time
+	files    []string
+	clients  clients
+	energy   map[PCI]int64
+	gttFirst map[PCI]int64
 }
 
-// NewSampler makes a sampler over the files below root. live adds what only a
-// running driver answers (NVML, DRM queries, Sysman) and must be false for a
-// recorded machine.
-func NewSampler(root fs.FS, m Machine, live bool) *Sampler { return &Sampler{root: root, m: m} }
+// NewSampler makes a sampler over the files below root. withDrivers adds what
+// only running drivers answer (NVML, DRM queries, Sysman) and must be false for
+// a recorded machine.
+func NewSampler(root fs.FS, m Machine, withDrivers bool) *Sampler {
+	s := &Sampler{root: root, m: m, hw: map[PCI]string{}, energy: map[PCI]int64{}, gttFirst: map[PCI]int64{}}
+	if withDrivers {
+		s.live = newLive(m)
+	} else {
+		s.a = answersOf(root)
+	}
+	for _, c := range m.Cards {
+		for _, n := range names(root, c.file("hwmon")) {
+			if strings.HasPrefix(n, "hwmon") {
+				s.hw[c.PCI] = c.file("hwmon/" + n)
+			}
+		}
+	}
+	return s
+}
 
-// Sample reads all cards. now is the time of the reading, for differences.
-func (s *Sampler) Sample(now time.Time) []CardReadings { return nil }
+// Watch names processes whose use of the cards is read at every sample, such as
+// the engine's; all others are looked for now and then.
+func (s *Sampler) Watch(pids ...string) {
+	s.watch = append(s.watch[:0], pids...)
+	s.scanned = time.Time{}
+}
 
 // Close gives back what the sampler holds.
-func (s *Sampler) Close() error { return nil }
+func (s *Sampler) Close() error {
+	if s.live != nil {
+		s.live.close()
+	}
+	return nil
+}
+
+// Sample reads all cards. now is the time of the reading, for differences.
+func (s *Sampler) Sample(now time.Time) []CardReadings {
+	prev := s.clients
+	if s.needClients() {
+		if s.scanned.IsZero() || now.Sub(s.scanned) >= scanEvery {
+			s.clients = scanClients(s.root)
+			s.scanned, s.files = now, s.clients.files
+		} else {
+			files := s.files
+			for _, p := range s.watch {
+				files = append(files[:len(files):len(files)], drmFiles(s.root, p)...)
+			}
+			s.clients = readClients(s.root, dedupe(files))
+		}
+	}
+	wall := int64(0)
+	if !s.last.IsZero() {
+		wall = now.Sub(s.last).Nanoseconds()
+	}
+	s.last = now
+	h := s.m.Host
+	h.Memory = ReadMeminfo(s.root)
+	out := make([]CardReadings, 0, len(s.m.Cards))
+	for _, c := range s.m.Cards {
+		out = append(out, s.card(c, h, now, wall, prev))
+	}
+	return out
+}
+
+// needClients says whether any card's use is told through fdinfo.
+func (s *Sampler) needClients() bool {
+	for _, c := range s.m.Cards {
+		switch c.Driver {
+		case "i915", "xe", "amdgpu", "nouveau":
+			return true
+		}
+	}
+	return false
+}
+
+func dedupe(files []string) []string {
+	seen := map[string]bool{}
+	out := files[:0:0]
+	for _, f := range files {
+		if !seen[f] {
+			seen[f] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// card reads one card.
+func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) CardReadings {
+	r := CardReadings{PCI: c.PCI, Time: now, FanUnit: "rpm", Link: c.Link}
+	if text(s.root, c.file("power/runtime_status")) == "suspended" {
+		return asleep(r, c, h)
+	}
+	r.sysfs(s, c, wall)
+	procs := s.clients.of(c.PCI)
+	answers := s.answers(c)
+	if s.live != nil {
+		s.live.sensors(c, &r)
+		if p := s.live.procs(c); p != nil {
+			procs = p
+		}
+	} else {
+		s.recorded(c, &r)
+	}
+	r.VRAM = FreeVRAM(c, h, answers, procs)
+	if !r.GTT.Known {
+		r.GTT = s.gtt(c)
+	}
+	if r.GTT.Known {
+		if _, ok := s.gttFirst[c.PCI]; !ok {
+			s.gttFirst[c.PCI] = r.GTT.Value
+		}
+		r.GTTGrowth = Known(r.GTT.Value-s.gttFirst[c.PCI], r.GTT.Source)
+	} else {
+		r.GTTGrowth = Unknown[int64](r.GTT.Source, r.GTT.Why)
+	}
+	if !r.Busy.Known && (c.Driver == "xe" || c.Driver == "i915") {
+		if b, ok := busy(prev.byPCI[c.PCI], s.clients.byPCI[c.PCI], wall); ok {
+			r.Busy = Known(b, "fdinfo of the processes we can see")
+		} else {
+			r.Busy = Unknown[float64]("fdinfo", "no process we can see used the card twice in a row; the whole card's load needs CAP_PERFMON")
+		}
+	}
+	return r
+}
+
+// asleep leaves a suspended card asleep: reading its sensors would wake it, and
+// a laptop's second card costs watts.
+func asleep(r CardReadings, c Card, h Host) CardReadings {
+	const why = "the card is asleep, and asking would wake it"
+	src := "/" + c.file("power/runtime_status")
+	u := Unknown[float64](src, why)
+	r.Busy, r.Temp, r.TempVRAM, r.Power, r.PowerMax, r.Fan, r.Clock, r.ClockMem = u, u, u, u, u, u, u, u
+	r.Throttle = Unknown[string](src, why)
+	r.GTT, r.GTTGrowth = Unknown[int64](src, why), Unknown[int64](src, why)
+	r.VRAM = FreeVRAM(c, h, []VRAMAnswer{{Source: src + " (" + why + ")"}}, nil)
+	return r
+}
+
+// answers collects what every source says about the card's memory, most
+// trusted first.
+func (s *Sampler) answers(c Card) []VRAMAnswer {
+	if s.live != nil {
+		if a := s.live.vram(c); len(a) > 0 {
+			return append(a, s.sysfsVRAM(c)...)
+		}
+		return s.sysfsVRAM(c)
+	}
+	return append(s.recordedVRAM(c), s.sysfsVRAM(c)...)
+}
+
+// sysfsVRAM is amdgpu's plain files.
+func (s *Sampler) sysfsVRAM(c Card) []VRAMAnswer {
+	if c.Driver != "amdgpu" {
+		return nil
+	}
+	t, u := number(s.root, c.file("mem_info_vram_total")), number(s.root, c.file("mem_info_vram_used"))
+	return []VRAMAnswer{{Source: u.Source, Total: t.Value, Used: u.Value, HaveUsed: u.Known}}
+}
+
+// recordedVRAM is what a driver call answered when the machine was recorded.
+func (s *Sampler) recordedVRAM(c Card) []VRAMAnswer {
+	t, u, f := s.a.int("vram.total "+string(c.PCI), ""), s.a.int("vram.used "+string(c.PCI), ""), s.a.int("vram.free "+string(c.PCI), "")
+	if !t.Known && !u.Known && !f.Known {
+		return nil
+	}
+	a := VRAMAnswer{Source: First(u, f, t).Source, Total: t.Value, Used: u.Value, HaveUsed: u.Known, Blind: c.Vendor == Intel}
+	if !u.Known && f.Known && t.Known {
+		a.Used, a.HaveUsed = t.Value-f.Value, true
+	}
+	return []VRAMAnswer{a}
+}
+
+// recorded fills sensors from a recorded machine's answers.
+func (s *Sampler) recorded(c Card, r *CardReadings) {
+	set := func(dst *Reading[float64], key string) {
+		if v := s.a.int(key+" "+string(c.PCI), ""); v.Known {
+			*dst = Known(float64(v.Value), v.Source)
+		}
+	}
+	set(&r.Temp, "temp")
+	set(&r.Power, "power")
+	set(&r.PowerMax, "power.max")
+	set(&r.Clock, "clock")
+	set(&r.ClockMem, "clock.mem")
+	set(&r.Busy, "busy")
+	if v := s.a.int("fan "+string(c.PCI), ""); v.Known {
+		r.Fan = Known(float64(v.Value), v.Source)
+	}
+}
+
+// gtt sums the system memory held for the clients we can see.
+func (s *Sampler) gtt(c Card) Reading[int64] {
+	if r := number(s.root, c.file("mem_info_gtt_used")); r.Known {
+		return r
+	}
+	cl := s.clients.byPCI[c.PCI]
+	if len(cl) == 0 {
+		return Unknown[int64]("fdinfo", "no process we can see uses the card")
+	}
+	var sum int64
+	for _, x := range cl {
+		sum += x.gtt()
+	}
+	return Known(sum, "fdinfo of the processes we can see")
+}
