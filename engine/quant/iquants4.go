@@ -12,8 +12,8 @@ var levels4 = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 
 // Microscaling specification 1.0: sign, two exponent bits, one fraction bit.
 var levelsE2M1 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
-// levels writes the levels of 2*len(qs) nibbles: low halves, then high halves.
-func levels(dst []int8, qs []byte, table *[16]int8) {
+// lookup writes the levels of 2*len(qs) nibbles: low halves, then high halves.
+func lookup(dst []int8, qs []byte, table *[16]int8) {
 	dst = dst[:2*len(qs)]
 	for i, b := range qs {
 		dst[i] = table[b&15]
@@ -24,7 +24,7 @@ func levels(dst []int8, qs []byte, table *[16]int8) {
 // unpackIQ4_NL: the half, 16 bytes of nibbles.
 func unpackIQ4_NL(t *tile, src []byte) {
 	t.scale32(0, half(src), 0)
-	levels(t.q[:], src[2:18], &levels4)
+	lookup(t.q[:], src[2:18], &levels4)
 }
 
 // unpackIQ4_XS: the half, a word of 16 bits with the upper two bits of eight
@@ -38,7 +38,7 @@ func unpackIQ4_XS(t *tile, src []byte) {
 		h := byte(high>>(2*g)) & 3
 		s := d * float32(int8(l|h<<4)-32)
 		t.scale32(g, s, 0)
-		levels(t.q[32*g:], src[8+16*g:24+16*g], &levels4)
+		lookup(t.q[32*g:], src[8+16*g:24+16*g], &levels4)
 	}
 }
 
@@ -46,7 +46,7 @@ func unpackIQ4_XS(t *tile, src []byte) {
 // less here, since the levels are doubled), 16 bytes of nibbles.
 func unpackMXFP4(t *tile, src []byte) {
 	t.scale32(0, scalesE8M0[src[0]], 0)
-	levels(t.q[:], src[1:17], &levelsE2M1)
+	lookup(t.q[:], src[1:17], &levelsE2M1)
 }
 
 // unpackNVFP4: four bytes with the scales of 16 values each (E4M3 without
@@ -54,7 +54,7 @@ func unpackMXFP4(t *tile, src []byte) {
 func unpackNVFP4(t *tile, src []byte) {
 	for j, s := range src[:4] {
 		t.scale[j], t.min[j] = scalesE4M3[s], 0
-		levels(t.q[16*j:], src[4+8*j:12+8*j], &levelsE2M1)
+		lookup(t.q[16*j:], src[4+8*j:12+8*j], &levelsE2M1)
 	}
 }
 
