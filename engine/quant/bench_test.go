@@ -14,9 +14,7 @@ func BenchmarkDot(b *testing.B) {
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 	}
-	var a Acts
-	a.Set(x, 1, n)
-	a.Quantize(0, 1)
+	a := plainActs(b, x, 1, n)
 	for i := range formats {
 		f := &formats[i]
 		if f.Dot == nil {
@@ -29,7 +27,7 @@ func BenchmarkDot(b *testing.B) {
 			}
 			b.SetBytes(int64(len(row)))
 			for b.Loop() {
-				f.Dot(row, &a, 0)
+				f.Dot(row, a, 0)
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gvalues/s")
 		})

@@ -112,9 +112,21 @@ func fixtureProducts(t *testing.T, f *Format) []product {
 // fixtureActs is the four activation rows of testdata, with their 8-bit copy.
 func fixtureActs(t *testing.T) *Acts {
 	t.Helper()
+	return plainActs(t, readFloats(t, "act.f32"), 4, fixtureCols)
+}
+
+// plainActs is t rows of n activations with the 8-bit copy that the plain loops
+// read. The generic level stays in use until the end of the test.
+func plainActs(tb testing.TB, x []float32, t, n int) *Acts {
+	tb.Helper()
+	undo, err := Use(Generic)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(undo)
 	a := new(Acts)
-	a.Set(readFloats(t, "act.f32"), 4, fixtureCols)
-	a.Quantize(0, 4)
+	a.Set(x, t, n)
+	a.Quantize(0, t)
 	return a
 }
 

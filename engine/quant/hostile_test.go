@@ -67,11 +67,9 @@ func TestRandomBits(t *testing.T) {
 				if f.Dot == nil {
 					continue
 				}
-				var a Acts
-				a.Set(x, 2, n)
-				a.Quantize(0, 2)
-				got := f.Dot(row, &a, 1)
-				want, abs := exactProduct(f, values, &a, 1)
+				a := plainActs(t, x, 2, n)
+				got := f.Dot(row, a, 1)
+				want, abs := exactProduct(f, values, a, 1)
 				if math.IsNaN(want) || abs > 1e30 {
 					continue
 				}
@@ -84,6 +82,37 @@ func TestRandomBits(t *testing.T) {
 				t.Errorf("only %d rounds had finite values", compared)
 			}
 		})
+	}
+}
+
+// TestSmallFloatScales checks the scales of MXFP4 and NVFP4 that the fixtures,
+// whose scales are ordinary, do not reach. The value is 1/2 times 2 in both.
+func TestSmallFloatScales(t *testing.T) {
+	for e := range 256 {
+		v := make([]float32, 32)
+		mustOf(t, MXFP4).Decode(v, append([]byte{byte(e)}, make([]byte, 16)...))
+		if v[0] != 0 {
+			t.Fatalf("MXFP4 zero with scale %d is %g", e, v[0])
+		}
+		block := append([]byte{byte(e)}, 2) // E2M1 number 2: the value 1
+		mustOf(t, MXFP4).Decode(v, append(block, make([]byte, 15)...))
+		if want := float32(math.Ldexp(1, e-127)); v[0] != want {
+			t.Errorf("MXFP4 one with scale %d is %g, want %g", e, v[0], want)
+		}
+	}
+	for _, c := range []struct {
+		scale byte
+		want  float32
+	}{
+		{0, 0}, {1, 0x1p-9}, {7, 7 * 0x1p-9}, {8, 0x1p-6}, {0x38, 1}, {0x39, 1.125}, {0x7e, 448},
+		{0x7f, 0}, {0x80, 0}, {0x81, 0x1p-9}, {0xb8, 1}, {0xfe, 448}, {0xff, 480},
+	} {
+		v := make([]float32, 64)
+		block := append([]byte{c.scale, 0, 0, 0}, 2)
+		mustOf(t, NVFP4).Decode(v, append(block, make([]byte, 31)...))
+		if v[0] != c.want {
+			t.Errorf("NVFP4 one with scale %#02x is %g, want %g", c.scale, v[0], c.want)
+		}
 	}
 }
 
@@ -108,10 +137,7 @@ func TestNotFiniteActivations(t *testing.T) {
 		for _, bad := range []float32{float32(math.NaN()), inf, -inf} {
 			x := make([]float32, n)
 			x[0], x[333] = 1, bad
-			var a Acts
-			a.Set(x, 1, n)
-			a.Quantize(0, 1)
-			if v := float64(f.Dot(row, &a, 0)); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if v := float64(f.Dot(row, plainActs(t, x, 1, n), 0)); !math.IsNaN(v) && !math.IsInf(v, 0) {
 				t.Errorf("%s: product with %g is %g", f.Name, bad, v)
 			}
 		}
@@ -146,12 +172,10 @@ func TestExtremes(t *testing.T) {
 						x[i] = -127
 					}
 				}
-				var a Acts
-				a.Set(x, 1, n)
-				a.Quantize(0, 1)
-				got := float64(f.Dot(row, &a, 0))
-				want, abs := exactProduct(f, values, &a, 0)
-				if !math.IsNaN(want) && !math.IsInf(want, 0) && !(math.Abs(got-want) <= 1e-6*abs) {
+				a := plainActs(t, x, 1, n)
+				got := float64(f.Dot(row, a, 0))
+				want, abs := exactProduct(f, values, a, 0)
+				if abs < 1e30 && !(math.Abs(got-want) <= 1e-6*abs) {
 					t.Errorf("%s of %#02x: %g, want %g", f.Name, fill, got, want)
 				}
 			}

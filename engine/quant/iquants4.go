@@ -1,6 +1,9 @@
 package quant
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // The 4-bit formats with uneven levels: nibbles are numbers of levels.
 
@@ -61,11 +64,7 @@ func unpackNVFP4(t *tile, src []byte) {
 // scalesE8M0 is half of 2^(e-127).
 var scalesE8M0 = func() (t [256]float32) {
 	for e := range t {
-		v := float32(0x1p-64)
-		for range e {
-			v *= 2
-		}
-		t[e] = v * 0x1p-64
+		t[e] = float32(math.Ldexp(1, e-128))
 	}
 	return t
 }()
