@@ -335,11 +335,11 @@ func byteOf(text string) string {
 	for _, c := range []byte(text[3:5]) {
 		switch {
 		case c >= '0' && c <= '9':
-			b = b<<4 | c - '0'
+			b = b<<4 | (c - '0')
 		case c >= 'A' && c <= 'F':
-			b = b<<4 | c - 'A' + 10
+			b = b<<4 | (c - 'A' + 10)
 		case c >= 'a' && c <= 'f':
-			b = b<<4 | c - 'a' + 10
+			b = b<<4 | (c - 'a' + 10)
 		default:
 			return ""
 		}
