@@ -1,0 +1,287 @@
+package engine
+
+import (
+	"math"
+
+	"outcrop/engine/quant"
+)
+
+// attnBlock is how many positions are summed at once. The cut is at fixed
+// positions and results are merged in order, so that a token's output is the
+// same bits for any number of workers and tokens.
+const attnBlock = 256
+
+// attnTile is how many tokens of a prompt share the decoded keys of a block.
+const attnTile = 16
+
+// attend is softmax attention with grouped heads: y = o(softmax(q k) v).
+func (m *Model) attend(p *pass, l *layer) {
+	a, dim := &l.attn, m.spec.dim
+	qw, kw, vw := l.q.rows, l.k.rows, l.v.rows
+	grow(&p.q, p.t*qw)
+	grow(&p.k, p.t*kw)
+	grow(&p.v, p.t*vw)
+	p.acts(&p.in, p.xb, p.t, dim, l.q.f.Float && l.k.f.Float && l.v.f.Float)
+	p.begin()
+	p.want(p.q, qw, &l.q, &p.in)
+	p.want(p.k, kw, &l.k, &p.in)
+	p.want(p.v, vw, &l.v, &p.in)
+	p.run()
+
+	if a.outGate {
+		grow(&p.gateQ, p.t*a.heads*a.keyDim)
+	}
+	p.tokens(l, turnAndKeep)
+
+	grow(&p.att, p.t*a.heads*a.valDim)
+	mem := &p.st.layers[l.index]
+	p.core = attnCore{
+		heads: a.heads, kvHeads: a.kvHeads, keyDim: a.keyDim, valDim: a.valDim,
+		window: a.window, scale: a.scale, softcap: a.softcap, sinks: l.sinks,
+		q: p.q, qRow: qw, k: &mem.k, v: &mem.v,
+	}
+	p.attention(l)
+
+	if a.outGate {
+		p.tokens(l, gateAttn)
+	}
+	n := a.heads * a.valDim
+	p.acts(&p.in, p.att, p.t, n, l.o.f.Float)
+	p.begin()
+	p.want(p.y, dim, &l.o, &p.in)
+	p.run()
+}
+
+// turnAndKeep norms and rotates the heads of a token's query and key and puts
+// key and value into the cache. With a gate it also takes query and gate,
+// which alternate head by head, apart.
+func turnAndKeep(p *pass, l *layer, t int, w *worker) {
+	a, eps := &l.attn, p.m.spec.eps
+	kd := a.keyDim
+	q := p.q[t*l.q.rows : (t+1)*l.q.rows]
+	if a.outGate {
+		g := p.gateQ[t*a.heads*kd : (t+1)*a.heads*kd]
+		w.row = room(w.row, l.q.rows)
+		copy(w.row, q)
+		for h := range a.heads {
+			copy(q[h*kd:(h+1)*kd], w.row[2*h*kd:])
+			copy(g[h*kd:(h+1)*kd], w.row[(2*h+1)*kd:])
+		}
+	}
+	k := p.k[t*a.kvHeads*kd : (t+1)*a.kvHeads*kd]
+	v := p.v[t*a.kvHeads*a.valDim : (t+1)*a.kvHeads*a.valDim]
+	var cs []float32
+	if l.rope != nil {
+		n := l.rope.spec.dims
+		cs = p.cs[l.ropeAt][t*n : (t+1)*n]
+	}
+	if a.qkNorm == qkFull {
+		quant.RMSNorm(q[:a.heads*kd], q[:a.heads*kd], l.qNorm, eps)
+		quant.RMSNorm(k, k, l.kNorm, eps)
+	}
+	perHead := a.qkNorm != qkFull
+	for h := range a.heads {
+		x := q[h*kd : (h+1)*kd]
+		if perHead && l.qNorm != nil {
+			quant.RMSNorm(x, x, l.qNorm, eps)
+		}
+		if cs != nil {
+			l.rope.turn(x, cs)
+		}
+	}
+	mem, pos := &p.st.layers[l.index], p.st.pos+t
+	for h := range a.kvHeads {
+		x := k[h*kd : (h+1)*kd]
+		if perHead && l.kNorm != nil {
+			quant.RMSNorm(x, x, l.kNorm, eps)
+		}
+		if cs != nil {
+			l.rope.turn(x, cs)
+		}
+		mem.k.put(w, h, pos, x)
+		mem.v.put(w, h, pos, v[h*a.valDim:(h+1)*a.valDim])
+	}
+}
+
+func gateAttn(p *pass, l *layer, t int, _ *worker) {
+	n := l.attn.heads * l.attn.valDim
+	y, g := p.att[t*n:(t+1)*n], p.gateQ[t*n:(t+1)*n]
+	quant.Sigmoid(g, g)
+	quant.MulF32(y, g)
+}
+
+// attnCore is what the inner part of attention needs, for softmax attention
+// and for latent attention alike. The result is p.att, (T, heads*valDim).
+type attnCore struct {
+	heads, kvHeads int
+	keyDim, valDim int
+	window         int
+	scale, softcap float32
+	sinks          []float32
+	q              []float32 // (T, qRow): heads of keyDim each at the front
+	qRow           int
+	k, v           *store // v == k: a value is the front of its key
+	blocks         int    // of this pass, when the context is shared out
+}
+
+// attention computes p.att. A prompt is shared out over key heads and tiles of
+// tokens; one token or a few over key heads and blocks of context.
+func (p *pass) attention(l *layer) {
+	c := &p.core
+	if p.t >= attnTile {
+		tiles := (p.t + attnTile - 1) / attnTile
+		p.each(c.kvHeads*tiles, l, attendTile)
+		return
+	}
+	c.blocks = (p.st.pos+p.t-1)/attnBlock + 1
+	if c.blocks == 1 {
+		p.each(c.kvHeads, l, attendTile)
+		return
+	}
+	grow(&p.parts, p.t*c.heads*c.blocks*(c.valDim+2))
+	p.each(c.kvHeads*c.blocks, l, attendBlock)
+	p.each(p.t*c.heads, l, mergeBlocks)
+}
+
+// attendTile does all blocks of one key head for up to attnTile tokens.
+func attendTile(p *pass, l *layer, i int, w *worker) {
+	c := &p.core
+	g, tile := i%c.kvHeads, i/c.kvHeads
+	lo, hi := tile*attnTile, min((tile+1)*attnTile, p.t)
+	group := c.heads / c.kvHeads
+	rows := (hi - lo) * group
+	size := c.valDim + 2
+	w.acc = room(w.acc, 2*rows*size)
+	total, part := w.acc[:rows*size], w.acc[rows*size:]
+	for r := range rows {
+		clearPart(total[r*size:(r+1)*size], c.valDim)
+	}
+	first := c.firstKey(p.st.pos+lo) / attnBlock
+	last := (p.st.pos + hi - 1) / attnBlock
+	for b := first; b <= last; b++ {
+		c.block(p, w, part, size, g, b, lo, hi)
+		for r := range rows {
+			mergePart(total[r*size:(r+1)*size], part[r*size:(r+1)*size], c.valDim)
+		}
+	}
+	for r := range rows {
+		t, h := lo+r/group, g*group+r%group
+		c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], total[r*size:(r+1)*size], h)
+	}
+}
+
+// attendBlock does one block of context of one key head for all tokens.
+func attendBlock(p *pass, l *layer, i int, w *worker) {
+	c := &p.core
+	g, b := i%c.kvHeads, i/c.kvHeads
+	group := c.heads / c.kvHeads
+	size := c.valDim + 2
+	// (kvHeads, blocks, T*group, size): each call writes one run.
+	part := p.parts[(g*c.blocks+b)*p.t*group*size:]
+	c.block(p, w, part, size, g, b, 0, p.t)
+}
+
+// mergeBlocks joins the blocks of one token and head in order.
+func mergeBlocks(p *pass, l *layer, i int, w *worker) {
+	c := &p.core
+	t, h := i/c.heads, i%c.heads
+	group := c.heads / c.kvHeads
+	g, r := h/group, t*group+h%group
+	size := c.valDim + 2
+	w.acc = room(w.acc, size)
+	clearPart(w.acc, c.valDim)
+	for b := c.firstKey(p.st.pos+t) / attnBlock; b < c.blocks; b++ {
+		at := ((g*c.blocks+b)*p.t*group + r) * size
+		mergePart(w.acc, p.parts[at:at+size], c.valDim)
+	}
+	c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], w.acc, h)
+}
+
+// firstKey is the first position that a query at pos sees.
+func (c *attnCore) firstKey(pos int) int {
+	if c.window > 0 && pos >= c.window {
+		return pos - c.window + 1
+	}
+	return 0
+}
+
+// A partial result is the weighted sum of values (valDim), the sum of weights
+// and the largest score they are relative to.
+
+func clearPart(a []float32, n int) {
+	clear(a[:n+1])
+	a[n+1] = float32(math.Inf(-1))
+}
+
+// mergePart adds part b to a.
+func mergePart(a, b []float32, n int) {
+	if math.IsInf(float64(b[n+1]), -1) {
+		return
+	}
+	if math.IsInf(float64(a[n+1]), -1) {
+		copy(a[:n+2], b[:n+2])
+		return
+	}
+	if b[n+1] > a[n+1] {
+		s := float32(math.Exp(float64(a[n+1] - b[n+1])))
+		for i, v := range b[:n+1] {
+			a[i] = a[i]*s + v
+		}
+		a[n+1] = b[n+1]
+		return
+	}
+	quant.AxpyF32(a[:n+1], float32(math.Exp(float64(b[n+1]-a[n+1]))), b[:n+1])
+}
+
+// finish divides by the sum of weights, to which a sink adds its own: a score
+// without a value (gpt-oss).
+func (c *attnCore) finish(y, a []float32, h int) {
+	n := c.valDim
+	sum, scale := a[n], float32(1)
+	if c.sinks != nil {
+		m := max(a[n+1], c.sinks[h])
+		scale = float32(math.Exp(float64(a[n+1] - m)))
+		sum = sum*scale + float32(math.Exp(float64(c.sinks[h]-m)))
+	}
+	scale /= sum
+	for i, v := range a[:n] {
+		y[i] = v * scale
+	}
+}
+
+// block computes the partial results of tokens lo..hi-1 and the heads that
+// share key head g over the positions of block b: part is (tokens, group, size).
+func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, b, lo, hi int) {
+	group := c.heads / c.kvHeads
+	j0, j1 := b*attnBlock, (b+1)*attnBlock
+	w.scores = room(w.scores, attnBlock)
+	for t := lo; t < hi; t++ {
+		pos := p.st.pos + t
+		from, to := max(c.firstKey(pos), j0), min(pos+1, j1)
+		for hh := range group {
+			h := g*group + hh
+			r := (t-lo)*group + hh
+			a := part[r*size : (r+1)*size]
+			clearPart(a, c.valDim)
+			if from >= to {
+				continue
+			}
+			s := w.scores[:to-from]
+			c.k.scores(w, s, c.q[t*c.qRow+h*c.keyDim:t*c.qRow+(h+1)*c.keyDim], g, from)
+			quant.ScaleF32(s, c.scale)
+			if c.softcap != 0 {
+				softcap(s, c.softcap)
+			}
+			top := quant.Max(s)
+			a[c.valDim], a[c.valDim+1] = quant.ExpSum(s, top), top
+			c.v.mix(w, a[:c.valDim], s, g, from)
+		}
+	}
+}
+
+// softcap: x = c * tanh(x/c).
+func softcap(x []float32, c float32) {
+	for i, v := range x {
+		x[i] = c * float32(math.Tanh(float64(v/c)))
+	}
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"math"
+
+	"outcrop/engine/quant"
+)
+
+// The gated delta net (Yang et al. 2024, arXiv 2412.06464) keeps, per value
+// head, a matrix S that maps keys to values. A token decays it, corrects what
+// it says about the token's key, and reads it with the token's query:
+//
+//	S *= exp(g);  d = beta (v - S k);  S += d k^T;  o = S q
+//
+// Rows of S do not touch each other, so a row is taken into cache once per
+// pass and goes through all tokens there.
+
+// deltaNet: y = out(norm(o) * silu(z)).
+func (m *Model) deltaNet(p *pass, l *layer) {
+	d, dim := &l.delta, m.spec.dim
+	ch, inner := d.channels(), d.valHeads*d.dim
+	grow(&p.u, p.t*ch)
+	grow(&p.uc, p.t*ch)
+	grow(&p.z, p.t*inner)
+	grow(&p.ab, p.t*2*d.valHeads)
+	grow(&p.braw, p.t*2*d.valHeads)
+	grow(&p.att, p.t*inner)
+
+	floats := l.qkv.f.Float && l.z.f.Float
+	if d.fusedBA {
+		floats = floats && l.ba.f.Float
+	} else {
+		floats = floats && l.alpha.f.Float && l.beta.f.Float
+	}
+	p.acts(&p.in, p.xb, p.t, dim, floats)
+	p.begin()
+	p.want(p.u, ch, &l.qkv, &p.in)
+	p.want(p.z, inner, &l.z, &p.in)
+	if d.fusedBA {
+		p.want(p.braw, 2*d.valHeads, &l.ba, &p.in)
+	} else {
+		p.want(p.braw, 2*d.valHeads, &l.alpha, &p.in)
+		p.want(p.braw[d.valHeads:], 2*d.valHeads, &l.beta, &p.in)
+	}
+	p.run()
+
+	mem := &p.st.layers[l.index]
+	if p.tentative {
+		mem.log[p.st.book^1].room(d)
+	}
+	p.tokens(l, decayAndBeta)
+	p.each((ch+convChunk-1)/convChunk, l, convolve)
+	p.tokens(l, normKeys)
+	p.each(d.valHeads, l, deltaHead)
+	mem.keepInputs(p, d)
+
+	p.acts(&p.in, p.att, p.t, inner, l.deltaOut.f.Float)
+	p.begin()
+	p.want(p.y, dim, &l.deltaOut, &p.in)
+	p.run()
+}
+
+// decayAndBeta: p.ab = exp(ssm_a * softplus(a + dt)), then sigmoid(b).
+func decayAndBeta(p *pass, l *layer, t int, _ *worker) {
+	d := &l.delta
+	n, r := d.valHeads, d.valHeads/d.keyHeads
+	raw, ab := p.braw[t*2*n:(t+1)*2*n], p.ab[t*2*n:(t+1)*2*n]
+	for h := range n {
+		a, b := raw[h], raw[n+h]
+		if d.fusedBA { // per key head: r betas, then r alphas
+			g := raw[h/r*2*r:]
+			a, b = g[r+h%r], g[h%r]
+		}
+		x := float64(a + l.dtBias[h])
+		soft := x
+		if x < 20 {
+			soft = math.Log1p(math.Exp(x))
+		}
+		ab[h] = float32(math.Exp(float64(l.decay[h]) * soft))
+		ab[n+h] = sigmoid(b)
+	}
+	if p.tentative {
+		copy(p.st.layers[l.index].log[p.st.book^1].decay[t*n:(t+1)*n], ab)
+	}
+}
+
+// convChunk is how many channels one part of the convolution takes.
+const convChunk = 512
+
+// convolve: uc_t = silu(sum_k taps_k u_{t-K+1+k}), causal, per channel.
+func convolve(p *pass, l *layer, i int, _ *worker) {
+	d := &l.delta
+	ch, back := d.channels(), d.taps-1
+	lo, hi := i*convChunk, min((i+1)*convChunk, ch)
+	hist := p.st.layers[l.index].hist
+	for t := range p.t {
+		out := p.uc[t*ch+lo : t*ch+hi]
+		clear(out)
+		for k := range d.taps {
+			taps := l.convTaps[k*ch+lo : k*ch+hi]
+			at := t - back + k
+			var src []float32
+			if at < 0 {
+				src = hist[(back+at)*ch+lo : (back+at)*ch+hi]
+			} else {
+				src = p.u[at*ch+lo : at*ch+hi]
+			}
+			mulAdd(out, taps, src)
+		}
+		quant.SiLU(out, out)
+	}
+}
+
+// normKeys brings queries and keys to length 1 and queries to 1/sqrt(dim):
+// x / sqrt(sum x^2 + eps), eps inside the root.
+func normKeys(p *pass, l *layer, t int, _ *worker) {
+	d := &l.delta
+	ch := d.channels()
+	eps := float64(p.m.spec.eps)
+	for h := range 2 * d.keyHeads {
+		x := p.uc[t*ch+h*d.dim : t*ch+(h+1)*d.dim]
+		s := 1 / math.Sqrt(float64(quant.DotF32(x, x))+eps)
+		if h < d.keyHeads {
+			s /= math.Sqrt(float64(d.dim))
+		}
+		quant.ScaleF32(x, float32(s))
+	}
+	if p.tentative {
+		log, n := &p.st.layers[l.index].log[p.st.book^1], d.keyHeads*d.dim
+		copy(log.k[t*n:(t+1)*n], p.uc[t*ch+n:])
+	}
+}
+
+// keyHead is the key head of a value head.
+func (d *deltaSpec) keyHead(h int) int {
+	if d.byMod {
+		return h % d.keyHeads
+	}
+	return h / (d.valHeads / d.keyHeads)
+}
+
+// deltaHead runs all tokens through the state of value head h and writes the
+// normed and gated outputs.
+func deltaHead(p *pass, l *layer, h int, w *worker) {
+	d := &l.delta
+	n, ch, inner := d.dim, d.channels(), d.valHeads*d.dim
+	kh := d.keyHead(h)
+	mem := &p.st.layers[l.index]
+	now := &mem.log[p.st.book^1]
+	qAt, kAt, vAt := kh*n, (d.keyHeads+kh)*n, (2*d.keyHeads+h)*n
+
+	for r := range n {
+		// What the last window did to this row, as far as it was right.
+		s := mem.replay(d, p.st, h, r)
+		if p.tentative {
+			w.row = room(w.row, n)
+			copy(w.row, s)
+			s = w.row
+		}
+		for t := range p.t {
+			u := p.uc[t*ch : (t+1)*ch]
+			k := u[kAt : kAt+n]
+			quant.ScaleF32(s, p.ab[t*2*d.valHeads+h])
+			dv := p.ab[(t*2+1)*d.valHeads+h] * (u[vAt+r] - quant.DotF32(s, k))
+			quant.AxpyF32(s, dv, k)
+			p.att[t*inner+h*n+r] = quant.DotF32(s, u[qAt:qAt+n])
+			if p.tentative {
+				now.d[(t*d.valHeads+h)*n+r] = dv
+			}
+		}
+	}
+	for t := range p.t {
+		o := p.att[t*inner+h*n : t*inner+(h+1)*n]
+		z := p.z[t*inner+h*n : t*inner+(h+1)*n]
+		quant.RMSNorm(o, o, l.deltaNorm, p.m.spec.eps)
+		if d.sigmoidGate {
+			quant.Sigmoid(z, z)
+			quant.MulF32(o, z)
+		} else {
+			quant.SwiGLU(o, z, o)
+		}
+	}
+}
+
+// room sizes a log for the longest window.
+func (g *deltaLog) room(d *deltaSpec) {
+	if g.u != nil {
+		return
+	}
+	g.u = make([]float32, maxWindow*d.channels())
+	g.k = make([]float32, maxWindow*d.keyHeads*d.dim)
+	g.d = make([]float32, maxWindow*d.valHeads*d.dim)
+	g.decay = make([]float32, maxWindow*d.valHeads)
+}
+
+// keepInputs moves the convolution's history past the tokens of a pass. The
+// inputs of a tentative window are logged instead; accept moves them.
+func (mem *memory) keepInputs(p *pass, d *deltaSpec) {
+	ch := d.channels()
+	if p.tentative {
+		copy(mem.log[p.st.book^1].u, p.u[:p.t*ch])
+		return
+	}
+	shiftInputs(mem.hist, p.u, p.t, d.taps-1, ch)
+}
+
+// mulAdd: y += a*b, element by element.
+func mulAdd(y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] += a[i] * b[i]
+	}
+}
+
+// shiftInputs appends t rows of u to the back rows of hist.
+func shiftInputs(hist, u []float32, t, back, ch int) {
+	if t >= back {
+		copy(hist, u[(t-back)*ch:t*ch])
+		return
+	}
+	copy(hist, hist[t*ch:])
+	copy(hist[(back-t)*ch:], u[:t*ch])
+}

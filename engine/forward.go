@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+
+	"outcrop/engine/quant"
+	"outcrop/engine/token"
+)
+
+// forward runs ids, which follow the timeline of p.st, through the trunk.
+// Prefill, decode and the verification of drafts are this one function: they
+// differ in len(ids). Afterwards p.norm holds the normed hidden state of every
+// token and p.logits the logits of the last outputs tokens.
+//
+// What one token gets does not depend on how many others are in the call or on
+// the number of workers, bit for bit; only the gated delta net sums long
+// prompts in another order (delta.go).
+//
+// When ctx ends it returns between two layers; the timeline then still has its
+// old length, but recurrent states are in between.
+func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs int) error {
+	p.open(ids)
+	m.embedRows(p, &m.embed, p.x, ids)
+	for il := range m.layers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l := &m.layers[il]
+		m.block(p, l)
+		if m.trace != nil {
+			m.trace(il, p.x)
+		}
+	}
+	p.finish(ids)
+
+	p.norm = grow(&p.norm, p.t*m.spec.dim)
+	p.headNorm = m.outNorm
+	p.tokens(nil, normOut)
+	m.head(p, &m.output, outputs)
+	return nil
+}
+
+// block runs one layer: x += mixer(norm(x)); x += ffn(norm(x)).
+func (m *Model) block(p *pass, l *layer) {
+	p.tokens(l, normAttn) // xb
+	switch l.mixer {
+	case attention:
+		m.attend(p, l)
+	case deltaNet:
+		m.deltaNet(p, l)
+	}
+	p.tokens(l, addMixer)
+
+	p.tokens(l, normFFN) // xb
+	if l.ff > 0 {
+		m.dense(p, l)
+	} else {
+		m.mixture(p, l)
+	}
+	p.tokens(l, addFFN)
+}
+
+// open prepares the buffers for ids.
+func (p *pass) open(ids []token.ID) {
+	m := p.m
+	p.t = len(ids)
+	grow(&p.x, p.t*m.spec.dim)
+	grow(&p.xb, p.t*m.spec.dim)
+	grow(&p.y, p.t*m.spec.dim)
+	for i, r := range m.ropes {
+		n := r.spec.dims
+		grow(&p.cs[i], p.t*n)
+		r.fill(p.cs[i], p.st.pos, p.t)
+	}
+}
+
+// finish counts the tokens in.
+func (p *pass) finish(ids []token.ID) {
+	p.st.pos += len(ids)
+	if p.tentative {
+		p.st.book ^= 1
+	}
+	p.st.kept = 0
+}
+
+// embedRows writes the embedding of ids to x, (T, dim).
+func (m *Model) embedRows(p *pass, e *matrix, x []float32, ids []token.ID) {
+	dim := m.spec.dim
+	for t, id := range ids {
+		row := x[t*dim : (t+1)*dim]
+		e.f.Decode(row, e.data[int(id)*e.rowBytes:(int(id)+1)*e.rowBytes])
+		if m.spec.embedScale != 0 {
+			quant.ScaleF32(row, m.spec.embedScale)
+		}
+	}
+}
+
+func normAttn(p *pass, l *layer, t int, _ *worker) {
+	dim := p.m.spec.dim
+	quant.RMSNorm(p.xb[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], l.attnNorm, p.m.spec.eps)
+}
+
+func normFFN(p *pass, l *layer, t int, _ *worker) {
+	dim := p.m.spec.dim
+	quant.RMSNorm(p.xb[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], l.ffnNorm, p.m.spec.eps)
+}
+
+func normOut(p *pass, _ *layer, t int, _ *worker) {
+	dim := p.m.spec.dim
+	quant.RMSNorm(p.norm[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], p.headNorm, p.m.spec.eps)
+}
+
+func addMixer(p *pass, l *layer, t int, _ *worker) { p.residual(l, l.postAttn, t) }
+func addFFN(p *pass, l *layer, t int, _ *worker) {
+	p.residual(l, l.postFFN, t)
+	if l.outScale != 0 {
+		dim := p.m.spec.dim
+		quant.ScaleF32(p.x[t*dim:(t+1)*dim], l.outScale)
+	}
+}
+
+// residual adds a block's output, normed first in the sandwich families.
+func (p *pass) residual(l *layer, post []float32, t int) {
+	dim := p.m.spec.dim
+	x, y := p.x[t*dim:(t+1)*dim], p.y[t*dim:(t+1)*dim]
+	if post != nil {
+		quant.RMSNorm(y, y, post, p.m.spec.eps)
+	}
+	if s := p.m.spec.residScale; s != 0 {
+		quant.AxpyF32(x, s, y)
+		return
+	}
+	quant.AddF32(x, y)
+}
+
+// dense is the feed-forward of a layer without experts:
+// y = down(act(gate xb) * up xb).
+func (m *Model) dense(p *pass, l *layer) {
+	dim, ff := m.spec.dim, l.ff
+	hb, hu := grow(&p.hb, p.t*ff), grow(&p.hu, p.t*ff)
+	p.acts(&p.in, p.xb, p.t, dim, l.gate.f.Float && l.up.f.Float)
+	p.begin()
+	p.want(hb, ff, &l.gate, &p.in)
+	p.want(hu, ff, &l.up, &p.in)
+	p.run()
+	p.tokens(l, gateDense)
+	p.acts(&p.mid, hb, p.t, ff, l.down.f.Float)
+	p.begin()
+	p.want(p.y, dim, &l.down, &p.mid)
+	p.run()
+}
+
+func gateDense(p *pass, l *layer, t int, _ *worker) {
+	ff := l.ff
+	l.act.gateMul(p.hb[t*ff:(t+1)*ff], p.hu[t*ff:(t+1)*ff])
+}
+
+// head computes the logits of the last outputs tokens from p.norm.
+func (m *Model) head(p *pass, w *matrix, outputs int) {
+	dim := m.spec.dim
+	p.logits = grow(&p.logits, outputs*w.rows)
+	if outputs == 0 {
+		return
+	}
+	all := p.t
+	p.t = outputs
+	p.acts(&p.in, p.norm[(all-outputs)*dim:all*dim], outputs, dim, w.f.Float)
+	p.begin()
+	p.want(p.logits, w.rows, w, &p.in)
+	p.run()
+	p.t = all
+	if s := m.spec.logitScale; s != 0 {
+		quant.ScaleF32(p.logits, s)
+	}
+	if c := m.spec.softcap; c != 0 {
+		softcap(p.logits, c)
+	}
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"fmt"
+
+	"outcrop/engine/quant"
+)
+
+// kvKind is how cached keys and values are stored.
+type kvKind int
+
+const (
+	kvF16 kvKind = iota
+	kvF32
+	kvQ8 // 8 bits, one scale per 64 values
+	kvQ4 // 4 bits, one scale and one offset per 64 values
+)
+
+var kvNames = []string{kvF16: "f16", kvF32: "f32", kvQ8: "q8", kvQ4: "q4"}
+
+// kvKindOf reads the name of an option; "" is f16.
+func kvKindOf(name string) (kvKind, error) {
+	if name == "" {
+		return kvF16, nil
+	}
+	for k, n := range kvNames {
+		if n == name {
+			return kvKind(k), nil
+		}
+	}
+	return 0, fmt.Errorf("kv cache type %q is not known; known are f16, f32, q8, q4", name)
+}
+
+func (k kvKind) String() string { return kvNames[k] }
+
+// kvGroup is what rows in 8 and 4 bits are padded to.
+const kvGroup = 64
+
+// store holds one row of dim values per position and head: (heads, ctx, wide),
+// so that a head's rows follow each other. Memory is touched only where rows
+// are written.
+type store struct {
+	kind       kvKind
+	heads, dim int
+	wide       int // dim, padded with zeros to whole groups in q8 and q4
+	ctx        int
+	row        int // elements of a row in the slice in use
+	f32        []float32
+	f16        []uint16
+	q          []byte
+}
+
+func newStore(kind kvKind, heads, dim, ctx int) store {
+	s := store{kind: kind, heads: heads, dim: dim, wide: kind.padded(dim), ctx: ctx}
+	switch kind {
+	case kvF32:
+		s.row = dim
+		s.f32 = make([]float32, heads*ctx*s.row)
+	case kvF16:
+		s.row = dim
+		s.f16 = make([]uint16, heads*ctx*s.row)
+	case kvQ8, kvQ4:
+		s.row = int(kind.rowBytes(dim))
+		s.q = make([]byte, heads*ctx*s.row)
+	}
+	return s
+}
+
+func (k kvKind) padded(dim int) int {
+	if k == kvQ8 || k == kvQ4 {
+		return (dim + kvGroup - 1) / kvGroup * kvGroup
+	}
+	return dim
+}
+
+// rowBytes is the memory of one row of one head.
+func (k kvKind) rowBytes(dim int) int64 {
+	switch k {
+	case kvF32:
+		return int64(dim) * 4
+	case kvF16:
+		return int64(dim) * 2
+	case kvQ8:
+		return int64(quant.Cache8Bytes(k.padded(dim)))
+	default:
+		return int64(quant.Cache4Bytes(k.padded(dim)))
+	}
+}
+
+// bytes is the memory of n positions.
+func (s *store) bytes(n int) int64 {
+	return int64(s.heads) * int64(n) * s.kind.rowBytes(s.dim)
+}
+
+// put stores the row of a head at a position.
+func (s *store) put(w *worker, head, pos int, x []float32) {
+	at := (head*s.ctx + pos) * s.row
+	switch s.kind {
+	case kvF32:
+		copy(s.f32[at:at+s.dim], x)
+	case kvF16:
+		quant.ToF16(s.f16[at:at+s.dim], x[:s.dim])
+	case kvQ8:
+		quant.ToCache8(s.q[at:at+s.row], s.pad(w, x))
+	case kvQ4:
+		quant.ToCache4(s.q[at:at+s.row], s.pad(w, x))
+	}
+}
+
+// pad fills x up to whole groups with zeros; x itself when it is whole.
+func (s *store) pad(w *worker, x []float32) []float32 {
+	if s.wide == s.dim {
+		return x[:s.dim]
+	}
+	w.pad = room(w.pad, s.wide)
+	clear(w.pad[copy(w.pad, x[:s.dim]):])
+	return w.pad
+}
+
+// scores writes the products of q with the rows of a head from pos on:
+// len(dst) of them.
+func (s *store) scores(w *worker, dst, q []float32, head, pos int) {
+	at := (head*s.ctx + pos) * s.row
+	switch s.kind {
+	case kvF32:
+		for j := range dst {
+			dst[j] = quant.DotF32(q[:s.dim], s.f32[at+j*s.row:at+j*s.row+s.dim])
+		}
+	case kvF16:
+		quant.ScoresF16(dst, q[:s.dim], s.f16[at:], s.row)
+	case kvQ8:
+		quant.ScoresQ8(dst, s.pad(w, q), s.q[at:], s.row)
+	case kvQ4:
+		quant.ScoresQ4(dst, s.pad(w, q), s.q[at:], s.row)
+	}
+}
+
+// mix adds p[j] times the row at pos+j to dst, which may be shorter than a row.
+func (s *store) mix(w *worker, dst, p []float32, head, pos int) {
+	at := (head*s.ctx + pos) * s.row
+	switch s.kind {
+	case kvF32:
+		for j, v := range p {
+			quant.AxpyF32(dst, v, s.f32[at+j*s.row:at+j*s.row+len(dst)])
+		}
+		return
+	case kvF16:
+		quant.MixF16(dst, p, s.f16[at:], s.row)
+		return
+	}
+	y := dst
+	if len(dst) != s.wide {
+		w.pad = room(w.pad, s.wide)
+		y = w.pad
+		clear(y)
+	}
+	if s.kind == kvQ8 {
+		quant.MixQ8(y, p, s.q[at:], s.row)
+	} else {
+		quant.MixQ4(y, p, s.q[at:], s.row)
+	}
+	if len(dst) != s.wide {
+		quant.AddF32(dst, y[:len(dst)])
+	}
+}

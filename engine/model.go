@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"outcrop/engine/gguf"
+	"outcrop/engine/quant"
+)
+
+// Options say how a pack is loaded. The zero value decides everything.
+type Options struct {
+	Threads int    // workers; 0: the physical cores allowed
+	Context int    // tokens a session can hold; 0: the trained context, at most 8192
+	KV      string // how keys and values are cached: "f16" (default), "f32", "q8", "q4"
+	Chunk   int    // tokens of a prompt run at once; 0: 512
+	// Draft chooses how several tokens are tried at once: "auto" (default: the
+	// pack's own draft block when it has one), "mtp", "lookup" (continuations
+	// seen before in the text) or "off". It changes speed, never the answer.
+	Draft string
+	// Progress is told of loading and of prefill, from the goroutine that asked.
+	Progress func(phase string, done, total int64)
+}
+
+// DefaultContext is the largest context used when none is asked for.
+const DefaultContext = 8192
+
+// Model is a loaded pack: everything in it is read-only after Load. Sessions
+// share it and take turns at its workers.
+type Model struct {
+	*weights
+	pack      *Pack
+	spec      *spec
+	context   int
+	chunk     int
+	recurrent bool // some layer keeps a state that cannot be cut back
+	kv        kvKind
+	draft     draftMode
+	options   Options
+
+	pool *pool
+	turn sync.Mutex // one forward pass at a time
+	tele telemetry
+
+	sessions sync.WaitGroup
+	trace    func(il int, x []float32) // tests look at the residual stream
+}
+
+// Load binds the tensors of a pack and starts the workers. Nothing is copied:
+// weights stay in the mapped file.
+func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
+	s, err := p.specification()
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
+	}
+	m := &Model{pack: p, spec: s, options: o}
+	if m.kv, err = kvKindOf(o.KV); err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
+	}
+	if m.draft, err = draftModeOf(o.Draft); err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
+	}
+	m.context = o.Context
+	if m.context == 0 {
+		m.context = min(s.context, DefaultContext)
+	}
+	if m.context < 1 || m.context > s.context {
+		return nil, fmt.Errorf("load %s: context %d asked, the model was trained for 1 to %d", p.Name, o.Context, s.context)
+	}
+	m.chunk = o.Chunk
+	if m.chunk == 0 {
+		m.chunk = 512
+	}
+	if m.chunk < 1 || m.chunk > 1<<16 {
+		return nil, fmt.Errorf("load %s: chunk %d asked, 1 to 65536 are possible", p.Name, o.Chunk)
+	}
+	if o.Threads < 0 || o.Threads > 4096 {
+		return nil, fmt.Errorf("load %s: %d threads asked, 0 to 4096 are possible", p.Name, o.Threads)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if m.weights, err = bind(p.file, s); err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
+	}
+	if len(m.drafts) == 0 && m.draft == draftMTP {
+		return nil, fmt.Errorf("load %s: drafts by the pack's own block asked, it has none; use \"auto\" or \"lookup\"", p.Name)
+	}
+	if err := m.warm(ctx); err != nil {
+		return nil, err
+	}
+	for i := range m.layers {
+		m.recurrent = m.recurrent || m.layers[i].recurrent()
+	}
+	threads := o.Threads
+	if threads == 0 {
+		threads = DefaultThreads()
+	}
+	m.pool = newPool(threads)
+	m.tele.start(m)
+	return m, nil
+}
+
+// warm asks the system to read the file ahead, shard by shard, so that the
+// first tokens do not wait for one page fault after the other.
+func (m *Model) warm(ctx context.Context) error {
+	f := m.pack.file
+	var done int64
+	for _, t := range f.Tensors() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// Advice is a wish; a system that refuses it reads later.
+		_ = f.Advise(t, 0, t.Bytes, gguf.WillNeed)
+		done += t.Bytes
+		if m.options.Progress != nil {
+			m.options.Progress("load", done, m.pack.size)
+		}
+	}
+	return nil
+}
+
+// Close ends the workers. All sessions must be finished; the pack stays open.
+func (m *Model) Close() error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if m.pool != nil {
+		m.pool.close()
+		m.pool = nil
+		m.tele.phase.Store(phaseClosed)
+	}
+	return nil
+}
+
+// Pack is the pack the model was loaded from.
+func (m *Model) Pack() *Pack { return m.pack }
+
+// Context is how many tokens a session can hold.
+func (m *Model) Context() int { return m.context }
+
+// Threads is the number of workers.
+func (m *Model) Threads() int { return m.tele.threads }
+
+// Vocab is the number of logits per token.
+func (m *Model) Vocab() int { return m.spec.vocab }
+
+// Unused names tensors of the pack that the model does not use.
+func (m *Model) Unused() []string { return m.unused }
+
+// Kernel is the name of the products' instruction level in use.
+func (m *Model) Kernel() string { return quant.Active().String() }
+
+// Telemetry reads the current figures; any goroutine may ask at any time.
+func (m *Model) Telemetry() Sample { return m.tele.sample(m) }
+
+// NewSession starts an empty timeline.
+func (m *Model) NewSession() (*Session, error) {
+	if m.pool == nil {
+		return nil, fmt.Errorf("new session: the model is closed")
+	}
+	s := &Session{m: m, st: newState(m)}
+	s.p = &pass{m: m, st: s.st, cs: make([][]float32, len(m.ropes))}
+	m.tele.kv.Add(s.st.bytes())
+	return s, nil
+}

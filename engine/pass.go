@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"outcrop/engine/quant"
+)
+
+// pass holds the buffers of forward, named as in the papers and sized for the
+// most tokens seen so far. It belongs to a session; nothing in it lives from
+// one call of forward to the next, except what the caller reads of the result.
+type pass struct {
+	m  *Model
+	st *state
+	t  int // tokens in this pass
+	// tentative: recurrent states are logged, not changed.
+	tentative bool
+
+	x      []float32   // (T, dim) residual stream
+	xb     []float32   // (T, dim) input of a block
+	y      []float32   // (T, dim) output of a block
+	q      []float32   // (T, q width)
+	gateQ  []float32   // (T, heads*valDim) output gate of attention
+	k, v   []float32   // (T, kv width)
+	att    []float32   // (T, heads*valDim)
+	hb, hu []float32   // (T, ff) gate and up
+	cs     [][]float32 // per rotation: (T, dims) cosines and sines
+	parts  []float32   // partial attention results
+	core   attnCore
+
+	u, uc []float32 // delta net: (T, channels) before and after convolution
+	z     []float32 // (T, valHeads*dim)
+	ab    []float32 // (T, 2*valHeads): decay and beta
+	braw  []float32 // (T, 2*valHeads): products before that
+
+	mix mixture
+
+	norm     []float32 // (T, dim) after the final norm
+	headNorm []float32 // (dim) weights of that norm
+	logits   []float32 // (outputs, vocab)
+	eh       []float32 // (T, 2*dim) input of a draft block
+
+	in, mid quant.Acts  // activations of products: block input, and after the gate
+	quantA  *quant.Acts // being quantised
+	quantT  int
+	rows    rowsJob
+	mul     mulJob
+}
+
+// rowsJob runs a function for parts of a pass. f is a top-level function, so
+// that nothing is allocated to call it.
+type rowsJob struct {
+	p *pass
+	l *layer
+	f func(p *pass, l *layer, i int, w *worker)
+}
+
+func (j *rowsJob) part(i int, w *worker) { j.f(j.p, j.l, i, w) }
+
+// each runs f for i = 0..n-1 on the workers.
+func (p *pass) each(n int, l *layer, f func(p *pass, l *layer, i int, w *worker)) {
+	p.rows = rowsJob{p, l, f}
+	p.m.pool.run(&p.rows, n)
+}
+
+// serial tells that a loop over tokens is too small to share out: waking
+// workers costs more than it saves.
+func (p *pass) serial() bool { return p.t < 8 }
+
+// tokens runs f for every token, on the workers when there are many.
+func (p *pass) tokens(l *layer, f func(p *pass, l *layer, t int, w *worker)) {
+	if p.serial() {
+		for t := range p.t {
+			f(p, l, t, p.m.pool.workers[0])
+		}
+		return
+	}
+	p.each(p.t, l, f)
+}
+
+// product is one matrix, or one expert's, times some activation rows:
+// dst[j*ldd+r] = (w row r) . (activation row idx[j]).
+type product struct {
+	f        *quant.Format
+	data     []byte
+	rows     int
+	rowBytes int
+	bias     []float32
+	scale    float32
+	a        *quant.Acts
+	idx      []int32 // nil: all n rows
+	n        int     // activation rows
+	dst      []float32
+	ldd      int
+}
+
+// mulJob runs a list of products as one job: its rows are cut into pieces of
+// about equal cost, whatever matrix they are from.
+type mulJob struct {
+	list   []product
+	pieces []piece
+}
+
+type piece struct{ product, lo, hi int32 }
+
+func (j *mulJob) part(i int, w *worker) {
+	c := j.pieces[i]
+	p := &j.list[c.product]
+	lo, hi := int(c.lo), int(c.hi)
+	quant.Mul(p.f, p.dst[lo:], p.ldd, p.data[lo*p.rowBytes:hi*p.rowBytes], hi-lo, p.a, p.idx)
+	if p.bias == nil && p.scale == 0 {
+		return
+	}
+	for t := range p.n {
+		row := p.dst[t*p.ldd+lo : t*p.ldd+hi]
+		if p.scale != 0 {
+			quant.ScaleF32(row, p.scale)
+		}
+		if p.bias != nil {
+			quant.AddF32(row, p.bias[lo:hi])
+		}
+	}
+}
+
+// begin starts a list of products.
+func (p *pass) begin() { p.mul.list = p.mul.list[:0] }
+
+// want adds dst = W a to the list; dst has ldd values per row.
+func (p *pass) want(dst []float32, ldd int, w *matrix, a *quant.Acts) {
+	p.mul.list = append(p.mul.list, product{
+		f: w.f, data: w.data, rows: w.rows, rowBytes: w.rowBytes, bias: w.bias, scale: w.scale,
+		a: a, n: p.t, dst: dst, ldd: ldd,
+	})
+}
+
+// run computes the list. Pieces are as large as possible while every worker
+// still gets several, so that one that is held up does not hold up the rest.
+func (p *pass) run() {
+	j := &p.mul
+	var total int64
+	for i := range j.list {
+		total += j.list[i].cost()
+	}
+	each := max(total/int64(len(p.m.pool.workers)*8), 16<<10)
+	j.pieces = j.pieces[:0]
+	for i := range j.list {
+		w := &j.list[i]
+		n := int(max(1, each/max(1, w.cost()/int64(max(1, w.rows)))))
+		n = (n + 7) &^ 7 // kernels take rows in groups
+		for lo := 0; lo < w.rows; lo += n {
+			j.pieces = append(j.pieces, piece{int32(i), int32(lo), int32(min(lo+n, w.rows))})
+		}
+	}
+	p.m.pool.run(j, len(j.pieces))
+}
+
+// cost estimates the time of a product: its bytes once, and the work per
+// activation row.
+func (w *product) cost() int64 {
+	return int64(w.rows) * int64(w.rowBytes) * int64(1+w.n)
+}
+
+// acts makes a stand for t rows of n floats, with the 8-bit copy unless all
+// matrices that will use it take floats.
+func (p *pass) acts(a *quant.Acts, x []float32, t, n int, floats bool) {
+	a.Set(x, t, n)
+	if floats {
+		return
+	}
+	if t < 8 {
+		a.Quantize(0, t)
+		return
+	}
+	p.quantA, p.quantT = a, t
+	p.each((t+quantRows-1)/quantRows, nil, quantizeRows)
+}
+
+const quantRows = 4
+
+func quantizeRows(p *pass, _ *layer, i int, _ *worker) {
+	p.quantA.Quantize(i*quantRows, min((i+1)*quantRows, p.quantT))
+}
+
+// grow makes buf at least n long; its contents are lost when it moves.
+func grow(buf *[]float32, n int) []float32 {
+	if cap(*buf) < n {
+		*buf = make([]float32, n)
+	}
+	*buf = (*buf)[:n]
+	return *buf
+}

@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// A job is work cut into parts that may run in any order on any worker. What
+// part i writes must not depend on who runs it: that is what makes results
+// equal for every number of threads.
+type job interface {
+	part(i int, w *worker)
+}
+
+// worker is one member of the pool with scratch of its own. Worker 0 is the
+// goroutine that called run.
+type worker struct {
+	id     int
+	parked atomic.Bool
+	wake   chan struct{}
+
+	scores []float32 // attention: scores of one context block; router: scores of experts
+	pad    []float32 // cache: a row padded to whole groups
+	acc    []float32 // attention: partial results
+	row    []float32 // delta net and others: one row of state
+}
+
+// pool is a fixed set of workers. run publishes a job and works on it too;
+// parts are claimed one at a time, so a worker that the machine has taken off
+// its core delays only the part it holds.
+//
+// Nobody spins for long: after spinLimit looks (some 20 us, the gap between
+// two products of a decode step) a worker parks on a channel and costs
+// nothing until the next job.
+type pool struct {
+	workers []*worker
+
+	job  job
+	done atomic.Int32 // finished parts of the current job
+	all  int32        // parts of the current job
+
+	// claim holds the job's number in the high half and the parts not yet
+	// claimed in the low half. One word, so that a worker that slept through
+	// the end of a job cannot claim a part of the wrong one.
+	claim atomic.Uint64
+
+	waiting atomic.Bool   // the caller of run is parked
+	ended   chan struct{} // wakes it
+	stopped atomic.Bool
+}
+
+const spinLimit = 8000
+
+func newPool(threads int) *pool {
+	p := &pool{ended: make(chan struct{}, 1)}
+	for i := 0; i < max(1, threads); i++ {
+		p.workers = append(p.workers, &worker{id: i, wake: make(chan struct{}, 1)})
+	}
+	for _, w := range p.workers[1:] {
+		go p.work(w)
+	}
+	return p
+}
+
+// close ends the workers. The pool must be idle.
+func (p *pool) close() {
+	p.stopped.Store(true)
+	for _, w := range p.workers[1:] {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run does parts 0..n-1 of j and returns when all are finished. One caller at
+// a time; a job must not call run.
+func (p *pool) run(j job, n int) {
+	if n <= 0 {
+		return
+	}
+	if n == 1 || len(p.workers) == 1 {
+		for i := 0; i < n; i++ {
+			j.part(i, p.workers[0])
+		}
+		return
+	}
+	p.job, p.all = j, int32(n)
+	p.done.Store(0)
+	p.claim.Store((p.claim.Load()>>32+1)<<32 | uint64(n))
+	wake := n - 1
+	for _, w := range p.workers[1:] {
+		if wake == 0 {
+			break
+		}
+		if w.parked.CompareAndSwap(true, false) {
+			w.wake <- struct{}{}
+		}
+		wake--
+	}
+	p.help(p.workers[0])
+	for i := 0; p.done.Load() != p.all; i++ {
+		if i < spinLimit {
+			continue
+		}
+		p.waiting.Store(true)
+		if p.done.Load() == p.all && p.waiting.CompareAndSwap(true, false) {
+			break
+		}
+		<-p.ended
+	}
+	p.job = nil
+}
+
+// help runs parts of the current job until none is left to claim.
+func (p *pool) help(w *worker) {
+	for {
+		c := p.claim.Load()
+		left := uint32(c)
+		if left == 0 {
+			return
+		}
+		if !p.claim.CompareAndSwap(c, c-1) {
+			continue
+		}
+		// The part is ours, and run cannot end before it is counted: the
+		// fields of the job stay as they are until then.
+		all := p.all
+		p.job.part(int(all)-int(left), w)
+		if p.done.Add(1) == all && p.waiting.CompareAndSwap(true, false) {
+			p.ended <- struct{}{}
+		}
+	}
+}
+
+func (p *pool) work(w *worker) {
+	for idle := 0; ; {
+		if uint32(p.claim.Load()) != 0 {
+			p.help(w)
+			idle = 0
+			continue
+		}
+		if p.stopped.Load() {
+			return
+		}
+		if idle++; idle < spinLimit {
+			if idle%1024 == 0 {
+				runtime.Gosched()
+			}
+			continue
+		}
+		idle = 0
+		w.parked.Store(true)
+		if uint32(p.claim.Load()) != 0 && w.parked.CompareAndSwap(true, false) {
+			continue
+		}
+		if p.stopped.Load() {
+			return
+		}
+		<-w.wake
+	}
+}
+
+// room returns buf with length n, keeping its memory when that is enough.
+// The contents are not kept.
+func room(buf []float32, n int) []float32 {
+	if cap(buf) < n {
+		return make([]float32, n)
+	}
+	return buf[:n]
+}
