@@ -104,6 +104,7 @@ type Cgroup struct {
 	Max      Reading[int64] `json:"max"`  // smallest memory.max on the way to the root; unknown: no limit
 	High     Reading[int64] `json:"high"` // smallest memory.high
 	Current  Reading[int64] `json:"current"`
+	Cache    Reading[int64] `json:"cache"` // part of Current that is clean page cache: a mapped model is here, and the kernel takes it back at need
 	SwapMax  Reading[int64] `json:"swap_max"`
 	OOMKills Reading[int64] `json:"oom_kills"`
 }

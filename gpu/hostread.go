@@ -160,13 +160,14 @@ func readCgroup(root fs.FS, self string) Cgroup {
 	if !exists(root, base+"/cgroup.controllers") && !exists(root, base+"/memory.max") {
 		why := "no cgroup version 2 here"
 		u := Unknown[int64](src, why)
-		return Cgroup{Path: g.Path, Max: u, High: u, Current: u, SwapMax: u, OOMKills: u}
+		return Cgroup{Path: g.Path, Max: u, High: u, Current: u, Cache: u, SwapMax: u, OOMKills: u}
 	}
 	dir := path.Join(base, g.Path)
 	if !exists(root, dir) {
 		dir = base
 	}
 	g.Current = number(root, dir+"/memory.current")
+	g.Cache = groupCache(root, dir)
 	g.OOMKills = Unknown[int64]("/"+dir+"/memory.events", "no such line")
 	if v, ok := event(text(root, dir+"/memory.events"), "oom_kill"); ok {
 		g.OOMKills = Known(v, "/"+dir+"/memory.events")
@@ -198,6 +199,21 @@ func event(s, key string) (int64, bool) {
 	return 0, false
 }
 
+// groupCache is the page cache of a group that can be dropped without writing.
+func groupCache(root fs.FS, dir string) Reading[int64] {
+	name := dir + "/memory.stat"
+	s := text(root, name)
+	file, ok := event(s, "file")
+	if !ok {
+		return Unknown[int64]("/"+name, "no line for file pages")
+	}
+	for _, k := range []string{"shmem", "file_dirty", "file_writeback"} {
+		v, _ := event(s, k)
+		file -= v
+	}
+	return Known(max(file, 0), "/"+name)
+}
+
 // RAM gives how many bytes of RAM programs here may use in all: the machine's,
 // or less where a cgroup limits it.
 func (h Host) RAM() Reading[int64] {
@@ -209,11 +225,13 @@ func (h Host) RAM() Reading[int64] {
 }
 
 // Available gives how many bytes can still be had: MemAvailable, or what the
-// cgroup has left when that is less.
+// cgroup has left when that is less. Clean page cache of the group counts as
+// left: a mapped model bigger than the limit would otherwise look like a full
+// group for as long as it runs.
 func (h Host) Available() Reading[int64] {
 	a := h.Memory.Available
 	if c := h.Cgroup; c.Max.Known && c.Current.Known {
-		left := max(c.Max.Value-c.Current.Value, 0)
+		left := min(c.Max.Value, max(c.Max.Value-c.Current.Value+c.Cache.Or(0), 0))
 		if !a.Known || left < a.Value {
 			return Known(left, c.Max.Source)
 		}
