@@ -30,30 +30,8 @@ func neonQ4_K(w *byte, q *int8, d *float32, s *int16, blocks int) float32
 //go:noescape
 func neonQ6_K(w *byte, q *int8, d *float32, blocks int) float32
 
-// dotNEON is the product of a row of format t with activation row i of a, as
-// Format.Dot. ok is false for formats without a kernel.
-func dotNEON(t Type) (dot func(row []byte, a *Acts, i int) float32, ok bool) {
-	switch t {
-	case Q8_0:
-		return neonRow(34, 32, func(r *neonArgs) float32 { return neonQ8_0(r.w, r.q, r.d, r.blocks) }), true
-	case Q4_0:
-		return neonRow(18, 32, func(r *neonArgs) float32 { return neonQ4_0(r.w, r.q, r.d, r.blocks) }), true
-	case Q4_1:
-		return neonRow(20, 32, func(r *neonArgs) float32 { return neonQ4_1(r.w, r.q, r.d, r.s, r.blocks) }), true
-	case IQ4_NL:
-		return neonRow(18, 32, func(r *neonArgs) float32 { return neonIQ4_NL(r.w, r.q, r.d, r.blocks, &levels4) }), true
-	case IQ4_XS:
-		return neonRow(136, 256, func(r *neonArgs) float32 { return neonIQ4_XS(r.w, r.q, r.d, r.blocks, &levels4) }), true
-	case Q4_K:
-		return neonRow(144, 256, func(r *neonArgs) float32 { return neonQ4_K(r.w, r.q, r.d, r.s, r.blocks) }), true
-	case Q6_K:
-		return neonRow(210, 256, func(r *neonArgs) float32 { return neonQ6_K(r.w, r.q, r.d, r.blocks) }), true
-	}
-	return nil, false
-}
-
-// neonArgs are the pointers of one product.
-type neonArgs struct {
+// neonOperand is what one product reads: pointers, and how many blocks.
+type neonOperand struct {
 	w      *byte
 	q      *int8
 	d      *float32
@@ -61,18 +39,49 @@ type neonArgs struct {
 	blocks int
 }
 
-// neonRow checks the lengths of one product, which the assembly trusts, and
-// takes the pointers.
-func neonRow(size, n int, kernel func(*neonArgs) float32) func([]byte, *Acts, int) float32 {
-	return func(row []byte, a *Acts, i int) float32 {
-		blocks := a.n / n
-		if blocks == 0 {
-			return 0
-		}
-		row = row[:blocks*size]
-		q := a.q[i*a.stride : (i+1)*a.stride]
-		d := a.d[i*a.stride/32 : (i+1)*a.stride/32]
-		s := a.s[i*a.stride/16 : (i+1)*a.stride/16]
-		return kernel(&neonArgs{unsafe.SliceData(row), unsafe.SliceData(q), unsafe.SliceData(d), unsafe.SliceData(s), blocks})
+// operand checks the lengths of one product, which the assembly trusts, and
+// takes the pointers. Blocks have n values in size bytes.
+func operand(row []byte, a *Acts, i, n, size int) neonOperand {
+	blocks := a.n / n
+	if blocks == 0 {
+		return neonOperand{}
 	}
+	row = row[:blocks*size]
+	q := a.q[i*a.stride : (i+1)*a.stride]
+	d := a.d[i*a.stride/32 : (i+1)*a.stride/32]
+	s := a.s[i*a.stride/16 : (i+1)*a.stride/16]
+	return neonOperand{unsafe.SliceData(row), unsafe.SliceData(q), unsafe.SliceData(d), unsafe.SliceData(s), blocks}
+}
+
+// neonDots are the products of one row with one activation row, as Format.Dot.
+// They allocate nothing.
+var neonDots = [Q2_0 + 1]func(row []byte, a *Acts, i int) float32{
+	Q8_0: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 32, 34)
+		return neonQ8_0(o.w, o.q, o.d, o.blocks)
+	},
+	Q4_0: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 32, 18)
+		return neonQ4_0(o.w, o.q, o.d, o.blocks)
+	},
+	Q4_1: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 32, 20)
+		return neonQ4_1(o.w, o.q, o.d, o.s, o.blocks)
+	},
+	IQ4_NL: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 32, 18)
+		return neonIQ4_NL(o.w, o.q, o.d, o.blocks, &levels4)
+	},
+	IQ4_XS: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 256, 136)
+		return neonIQ4_XS(o.w, o.q, o.d, o.blocks, &levels4)
+	},
+	Q4_K: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 256, 144)
+		return neonQ4_K(o.w, o.q, o.d, o.s, o.blocks)
+	},
+	Q6_K: func(row []byte, a *Acts, i int) float32 {
+		o := operand(row, a, i, 256, 210)
+		return neonQ6_K(o.w, o.q, o.d, o.blocks)
+	},
 }

@@ -45,10 +45,7 @@ func TestNEON(t *testing.T) {
 	for _, typ := range neonTypes {
 		t.Run(typ.String(), func(t *testing.T) {
 			f := mustOf(t, typ)
-			kernel, ok := dotNEON(typ)
-			if !ok {
-				t.Fatal("no kernel")
-			}
+			kernel := neonDots[typ]
 			compared := 0
 			for round := range 200 {
 				n := max(f.Block, 32) * (1 + round%13)
@@ -77,7 +74,10 @@ func TestNEON(t *testing.T) {
 				a.q = fromBytes[int8](atEnd(t, asBytes(a.q)))
 				a.d = fromBytes[float32](atEnd(t, asBytes(a.d)))
 				a.s = fromBytes[int16](atEnd(t, asBytes(a.s)))
-				got := kernel(row, a, 0)
+				var got float32
+				if allocs := testing.AllocsPerRun(1, func() { got = kernel(row, a, 0) }); allocs != 0 {
+					t.Fatalf("%v allocations", allocs)
+				}
 				if w := float64(want); math.IsNaN(w) || math.IsInf(w, 0) || math.IsNaN(abs) || abs > 1e30 {
 					if g := float64(got); round%7 == 6 && !math.IsNaN(g) {
 						t.Fatalf("round %d: %g with a NaN among the activations", round, g)
@@ -101,7 +101,7 @@ func TestNEONFixtures(t *testing.T) {
 	a := fixtureActs(t)
 	for _, typ := range neonTypes {
 		f := mustOf(t, typ)
-		kernel, _ := dotNEON(typ)
+		kernel := neonDots[typ]
 		for _, name := range []string{"rows.bin", "random.bin"} {
 			b := readFixture(t, f.Name, name)
 			size := f.RowBytes(fixtureCols)
