@@ -9,6 +9,11 @@ import (
 // bytes of weights.
 func BenchmarkDot(b *testing.B) {
 	const n = 4096
+	undo, err := Use(Generic)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer undo()
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := make([]float32, n)
 	for i := range x {

@@ -1,26 +1,86 @@
 package quant
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
-// Level is a set of kernels that this processor can run.
+// Level is a set of kernels. One level is active in the whole process; it is
+// the best one that the processor has, unless Use changes it.
 type Level int
 
-// Generic is the plain Go loops, which every processor has.
-const Generic Level = 0
+// The levels. A processor has some of them.
+const (
+	Generic    Level = iota // the plain Go loops: every processor
+	NEON                    // arm64 with the signed dot product instruction
+	AVX2                    // amd64 with AVX2, FMA and F16C (x86-64-v3)
+	AVXVNNI                 // AVX2 and the VEX form of VPDPBUSD (Alder Lake and later, Zen 5)
+	AVX512VNNI              // AVX-512 F, BW, DQ, VL, VBMI, VNNI and GFNI (Ice Lake and later servers, Zen 4 and later)
+)
+
+var levelNames = [...]string{"generic", "neon", "avx2", "avxvnni", "avx512vnni"}
 
 // String is the name that telemetry and the bench show.
-func (l Level) String() string { return "generic" }
+func (l Level) String() string {
+	if l >= 0 && int(l) < len(levelNames) {
+		return levelNames[l]
+	}
+	return fmt.Sprintf("level %d", int(l))
+}
+
+// kernels is what a level can do. The functions of one level give the same bits
+// for the same row and activation row, whatever else is in a call.
+type kernels struct {
+	level Level
+
+	// dot is one row with one activation row, for levels whose kernels take
+	// pairs. Where it is nil, Format.Dot stands in.
+	dot [Q2_0 + 1]func(row []byte, a *Acts, t int) float32
+
+	// The rest belongs to levels that work on records (acts.go); all is zero
+	// elsewhere.
+	records  bool
+	quantize func(r *record, x *float32, groups int)
+	rows     [Q2_0 + 1]func(g *gemv) // rows with few activation rows (mul.go)
+	floats   [BF16 + 1]func(g *gemv) // the same for F32, F16, BF16
+
+	vec vecOps
+}
+
+// active is the level in use.
+var active atomic.Pointer[kernels]
+
+var levels = func() []*kernels {
+	all := append([]*kernels{{level: Generic, vec: plainVec}}, machineLevels()...)
+	best := all[len(all)-1]
+	active.Store(best)
+	vec = best.vec
+	return all
+}()
 
 // Levels lists what this processor can run, slowest first.
-func Levels() []Level { return []Level{Generic} }
+func Levels() []Level {
+	var l []Level
+	for _, k := range levels {
+		l = append(l, k.level)
+	}
+	return l
+}
 
 // Active is the level in use.
-func Active() Level { return Generic }
+func Active() Level { return active.Load().level }
 
-// Use switches the level, for tests and comparisons. undo switches back.
+// Use switches the level, for tests and comparisons; undo switches back. No
+// other goroutine may be in this package meanwhile, and Acts must be quantised
+// anew after it.
 func Use(l Level) (undo func(), err error) {
-	if l != Generic {
-		return nil, fmt.Errorf("use kernel level %d: this processor has %v", int(l), Levels())
+	for _, k := range levels {
+		if k.level == l {
+			old := active.Load()
+			set := func(k *kernels) { active.Store(k); vec = k.vec }
+			set(k)
+			return func() { set(old) }, nil
+		}
 	}
-	return func() {}, nil
+	return nil, fmt.Errorf("use kernel level %s: this processor has %v", l, Levels())
 }

@@ -1,0 +1,185 @@
+package quant
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// halfAt is where the halves of a block lie, so that random blocks can be kept
+// finite.
+var halfAt = map[Type][]int{
+	Q4_0: {0}, Q4_1: {0, 2}, Q5_0: {0}, Q5_1: {0, 2}, Q8_0: {0}, Q2_K: {80, 82}, Q3_K: {108}, Q4_K: {0, 2},
+	Q5_K: {0, 2}, Q6_K: {208}, IQ2_XXS: {0}, IQ2_XS: {0}, IQ3_XXS: {0}, IQ1_S: {0}, IQ4_NL: {0}, IQ3_S: {0},
+	IQ2_S: {0}, IQ4_XS: {0}, IQ1_M: {54}, TQ1_0: {52}, TQ2_0: {64}, MXFP4: nil, NVFP4: nil, Q1_0: {0}, Q2_0: {0},
+}
+
+// randomRows is rows of n values of random bits with finite scales.
+func randomRows(rng *rand.Rand, f *Format, rows, n int) []byte {
+	b := make([]byte, rows*f.RowBytes(n))
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	for i := 0; i < len(b); i += f.Bytes {
+		for _, at := range halfAt[f.Type] {
+			b[i+at+1] &^= 0x40
+		}
+	}
+	return b
+}
+
+func randomFloats(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// sameBits compares results; all NaN are alike.
+func sameBits(a, b float32) bool {
+	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
+}
+
+// eachLevel runs a test at every level with records.
+func eachLevel(t *testing.T, test func(t *testing.T, k *kernels)) {
+	for _, k := range levels {
+		if !k.records {
+			continue
+		}
+		t.Run(k.level.String(), func(t *testing.T) {
+			undo, err := Use(k.level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer undo()
+			test(t, k)
+		})
+	}
+}
+
+// inRoom copies b to the middle of a larger slice, off bytes past an even
+// place, and returns a check that the room around it was not written.
+func inRoom(b []byte, off int) (in []byte, check func() error) {
+	const room = 128
+	all := make([]byte, room+off+len(b)+room)
+	for i := range all {
+		all[i] = 0xA5
+	}
+	in = all[room+off : room+off+len(b) : room+off+len(b)]
+	copy(in, b)
+	return in, func() error {
+		for i, v := range all {
+			if (i < room+off || i >= room+off+len(b)) && v != 0xA5 {
+				return fmt.Errorf("byte %d beside a buffer of %d was written", i-room-off, len(b))
+			}
+		}
+		return nil
+	}
+}
+
+// TestRows compares every kernel with the definition of the product, bit by
+// bit: row lengths of 1 to 9 blocks and some more, rows that begin anywhere,
+// groups of 1 to 5 and 18 activation rows, all of them or chosen ones.
+func TestRows(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		for i := range formats {
+			f := &formats[i]
+			if f.Float || k.rows[f.Type] == nil {
+				continue
+			}
+			t.Run(f.Name, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(uint64(f.Type), 1))
+				for _, blocks := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 18, 33} {
+					n := blocks * f.Block
+					for _, count := range []int{1, 2, 3, 5, 18} {
+						rows := 1 + rng.IntN(4)
+						checkMul(t, rng, f, randomRows(rng, f, rows, n), rows, count, n, randomFloats(rng, count*n))
+					}
+				}
+			})
+		}
+	})
+}
+
+// checkMul multiplies and compares with product.
+func checkMul(t *testing.T, rng *rand.Rand, f *Format, data []byte, rows, count, n int, x []float32) {
+	t.Helper()
+	w, wCheck := inRoom(data, rng.IntN(64))
+	var a Acts
+	a.Set(x, count, n)
+	a.Quantize(0, count)
+	var idx []int32
+	if rng.IntN(2) == 0 {
+		for range count {
+			idx = append(idx, int32(rng.IntN(count)))
+		}
+	}
+	ldd := rows + rng.IntN(3)
+	const guard = 12345
+	dst := make([]float32, 16+count*ldd+16)
+	for i := range dst {
+		dst[i] = guard
+	}
+	Mul(f, dst[16:16+(count-1)*ldd+rows], ldd, w, rows, &a, idx)
+	if err := wCheck(); err != nil {
+		t.Fatal(err)
+	}
+	size := f.RowBytes(n)
+	for i, got := range dst {
+		j, r := (i-16)/ldd, (i-16)%ldd
+		if i < 16 || j >= count || r >= rows {
+			if got != guard {
+				t.Fatalf("%d rows, %d activation rows of %d: dst[%d] was written", rows, count, n, i-16)
+			}
+			continue
+		}
+		at := j
+		if idx != nil {
+			at = int(idx[j])
+		}
+		want := f.product(w[r*size:(r+1)*size], &a, at)
+		if !sameBits(got, want) {
+			t.Fatalf("%d rows, %d activation rows of %d: row %d, activation row %d is %g (%#x), want %g (%#x)",
+				rows, count, n, r, at, got, math.Float32bits(got), want, math.Float32bits(want))
+		}
+	}
+}
+
+// BenchmarkRows is the speed of one activation row with more weights than the
+// caches hold, in bytes of weights; BenchmarkRead is the memory itself.
+func BenchmarkRows(b *testing.B) {
+	const n, total = 4096, 96 << 20
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, k := range levels {
+		if !k.records {
+			continue
+		}
+		undo, err := Use(k.level)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range formats {
+			f := &formats[i]
+			if f.Float || k.rows[f.Type] == nil {
+				continue
+			}
+			for _, size := range []int{1 << 20, total} {
+				b.Run(fmt.Sprintf("%s/%s/%dMiB", k.level, f.Name, size>>20), func(b *testing.B) {
+					rows := size / f.RowBytes(n)
+					w := randomRows(rng, f, rows, n)
+					var a Acts
+					a.Set(randomFloats(rng, n), 1, n)
+					a.Quantize(0, 1)
+					dst := make([]float32, rows)
+					b.SetBytes(int64(len(w)))
+					for b.Loop() {
+						Mul(f, dst, rows, w, rows, &a, nil)
+					}
+				})
+			}
+		}
+		undo()
+	}
+}

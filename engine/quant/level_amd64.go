@@ -1,0 +1,23 @@
+package quant
+
+import "golang.org/x/sys/cpu"
+
+// machineLevels is what this processor has beside the plain loops, slowest
+// first.
+func machineLevels() (l []*kernels) {
+	x := &cpu.X86
+	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI &&
+		x.HasAVX512VNNI && x.HasAVX512GFNI && x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 {
+		l = append(l, &avx512)
+	}
+	return l
+}
+
+var avx512 = kernels{
+	level: AVX512VNNI, vec: plainVec,
+	records: true, quantize: quantizePlainRecords,
+	rows: [Q2_0 + 1]func(*gemv){
+		Q4_0: rowsQ4_0x512, Q4_1: rowsQ4_1x512, Q8_0: rowsQ8_0x512,
+		Q4_K: rowsQ4_Kx512, Q6_K: rowsQ6_Kx512,
+	},
+}
