@@ -89,8 +89,9 @@ type Format struct {
 	Encode func(dst []byte, src []float32)
 
 	// Dot is the product of one row of a.n values with activation row t: the
-	// plain loop that every faster kernel is compared with. It is nil for types
-	// that never stand in a matrix (integers, F64).
+	// plain loop that kernels are compared with. It reads the 8-bit copy that
+	// the generic level makes (Use); Mul is the way to multiply at any level.
+	// It is nil for types that never stand in a matrix (integers, F64).
 	Dot func(row []byte, a *Acts, t int) float32
 
 	// unpack splits one block into integers, scales and offsets; nil for types
