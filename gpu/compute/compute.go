@@ -30,7 +30,7 @@ type Driver interface {
 // Drivers lists the real drivers, preferred ones first. The same card may be
 // offered by several; Info.PCI tells.
 func Drivers() []Driver {
-	return []Driver{}
+	return []Driver{OpenCL()}
 }
 
 // Info is what a driver says of a device. Zero means unknown.

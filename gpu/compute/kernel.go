@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"outcrop/gpu/kernels"
 )
@@ -13,6 +14,30 @@ type source struct {
 	kernels.Module
 	features Features
 	cache    string
+}
+
+// text is the whole source.
+func (s source) text() string { return s.Text }
+
+// options are the compiler's: the language, the module's macros and what the
+// device has. Math stays IEEE about NaN and infinity, as a broken result must
+// be seen and not optimised away.
+func (s source) options() string {
+	o := []string{"-cl-std=CL1.2", "-cl-mad-enable"}
+	for _, d := range s.Defines {
+		o = append(o, "-D"+d)
+	}
+	f := s.features
+	if f.Nvidia {
+		o = append(o, fmt.Sprintf("-DNVIDIA=%d", f.NvidiaSM))
+	}
+	if f.Intel {
+		o = append(o, "-DINTEL=1")
+	}
+	if f.DPAS {
+		o = append(o, "-DDPAS=1")
+	}
+	return strings.Join(o, " ")
 }
 
 // Program is a compiled module.

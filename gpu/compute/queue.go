@@ -257,3 +257,6 @@ func (s *Sequence) free() {
 	s.dev.back.unrecord(s.ref)
 	delete(s.dev.seqs, s)
 }
+
+// Slice is Buffer.Slice for use inside Do and Record.
+func (q *Queue) Slice(b *Buffer, off, n int64) (*Buffer, error) { return b.slice(off, n) }

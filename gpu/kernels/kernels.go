@@ -1,11 +1,80 @@
 // Package kernels holds the GPU programs of Outcrop: OpenCL C 1.2 with feature
 // macros, one op family a file. Every driver runs this text, or something that
 // was generated from it (gen).
+//
+// What a kernel computes and takes is written above it; package
+// gpu/compute/ops has the Go side: argument order and launch geometry.
 package kernels
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed *.cl
+var files embed.FS
 
 // Module is one translation unit.
 type Module struct {
-	Name    string   // "gemv_q4_k"
+	Name    string   // "mulvec_q4_k"
 	Text    string   // OpenCL C
 	Defines []string // "FORMAT=12", in order
+}
+
+// file gives the text of a file of this folder.
+func file(name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic("kernels: no file " + name) // names are constants of this package
+	}
+	return string(b)
+}
+
+// join puts files one after the other, each under its name for compilers'
+// messages.
+func join(names ...string) string {
+	var b strings.Builder
+	for _, n := range names {
+		fmt.Fprintf(&b, "#line 1 \"%s\"\n%s\n", n, file(n))
+	}
+	return b.String()
+}
+
+// times repeats a file with $NC replaced by each of counts.
+func times(name string, counts ...int) string {
+	var b strings.Builder
+	for _, n := range counts {
+		fmt.Fprintf(&b, "#line 1 \"%s\"\n%s\n", name, strings.ReplaceAll(file(name), "$NC", fmt.Sprint(n)))
+	}
+	return b.String()
+}
+
+// Light has the kernels whose answer is known: patterns, launches, bandwidth.
+func Light() Module { return Module{Name: "light", Text: join("common.cl", "light.cl")} }
+
+// Quantize makes 8-bit activations.
+func Quantize() Module {
+	return Module{Name: "quantize", Text: join("common.cl", "quantize.cl")}
+}
+
+// Repack moves blocks of a format into planes.
+func Repack(l Layout) Module {
+	return Module{
+		Name:    "repack_" + l.word(),
+		Text:    join("common.cl", "formats.cl", "repack.cl"),
+		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
+	}
+}
+
+// Columns are the column counts that MulVec has kernels for.
+var Columns = []int{1, 2, 4, 8}
+
+// MulVec multiplies weights of a format with one to eight columns.
+func MulVec(l Layout) Module {
+	return Module{
+		Name:    "mulvec_" + l.word(),
+		Text:    join("common.cl", "formats.cl") + times("mulvec.cl", Columns...),
+		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4"},
+	}
 }

@@ -1,0 +1,101 @@
+// Package ops is the Go side of the kernels: for every operation its arguments
+// in order and its launch geometry. Constructors load what they need and are
+// called outside Do; the Run methods enqueue and are called inside Do or Record.
+//
+// Matrices are row-major, activations are rows of floats, one row a token.
+package ops
+
+import (
+	"fmt"
+	"sync"
+
+	"outcrop/gpu/compute"
+	"outcrop/gpu/kernels"
+)
+
+// Set holds the compiled kernels of one device, each loaded at first use.
+type Set struct {
+	dev *compute.Device
+
+	// Progress, when set, hears of every module before it is compiled or taken
+	// from the cache: the first time on a machine that can take seconds.
+	Progress func(module string)
+
+	mu       sync.Mutex
+	programs map[string]*compute.Program
+	tables   map[string]*compute.Buffer
+	none     *compute.Buffer // stands for an argument that is not used
+	lanes    int
+}
+
+// New makes an empty set for a device.
+func New(dev *compute.Device) (*Set, error) {
+	s := &Set{dev: dev, programs: map[string]*compute.Program{}, tables: map[string]*compute.Buffer{}}
+	s.lanes = 32
+	if dev.Info().Features.Intel {
+		s.lanes = 16
+	}
+	var err error
+	s.none, err = dev.Alloc(256)
+	return s, err
+}
+
+// Device is the device of the set.
+func (s *Set) Device() *compute.Device { return s.dev }
+
+// load gives a kernel of a module.
+func (s *Set) load(m kernels.Module, name string) (*compute.Kernel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.programs[m.Name]
+	if p == nil {
+		if s.Progress != nil {
+			s.Progress(m.Name)
+		}
+		var err error
+		if p, err = s.dev.Load(m); err != nil {
+			return nil, err
+		}
+		s.programs[m.Name] = p
+	}
+	return p.Kernel(name)
+}
+
+// table gives a grid on the device; for "" a buffer that nobody reads.
+func (s *Set) table(name string) (*compute.Buffer, error) {
+	if name == "" {
+		return s.none, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.tables[name]; b != nil {
+		return b, nil
+	}
+	data, err := kernels.Table(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.dev.Alloc(int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.dev.Do(func(q *compute.Queue) error { return q.Write(b, 0, data) }); err != nil {
+		return nil, err
+	}
+	s.tables[name] = b
+	return b, nil
+}
+
+// or gives b, or the unused buffer for nil.
+func (s *Set) or(b *compute.Buffer) *compute.Buffer {
+	if b == nil {
+		return s.none
+	}
+	return b
+}
+
+func up(n, by int) int { return (n + by - 1) / by }
+
+func errShape(op, format string, args ...any) error {
+	return fmt.Errorf(op+": "+format, args...)
+}

@@ -1,0 +1,146 @@
+// What every kernel shares: lanes, integer dot products, half floats.
+//
+// A wave is LANES work-items that work on the same rows. NVIDIA: a warp, with
+// shuffles. Intel: a subgroup. Elsewhere: LANES neighbours that meet in local
+// memory. lane_sum and lane_max must be reached by the whole work-group.
+//
+// OpenCL C 1.2, no fp64, half only through loads and stores. Offsets into
+// weights are 64-bit; inside a row they are int, as 64-bit arithmetic is
+// emulated on Intel.
+
+#ifdef NVIDIA
+#define LANES 32
+#elif defined(INTEL)
+#define LANES 16
+#else
+#define LANES 32
+#endif
+
+#ifdef INTEL
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#pragma OPENCL EXTENSION cl_intel_required_subgroup_size : enable
+#define WAVED __attribute__((intel_reqd_sub_group_size(LANES)))
+#else
+#define WAVED
+#endif
+
+// A kernel of w waves.
+#define KERNEL(w) __kernel WAVED __attribute__((reqd_work_group_size((w) * LANES, 1, 1)))
+// A kernel of n work-items that do not meet as waves.
+#define KERNEL_N(n) __kernel __attribute__((reqd_work_group_size(n, 1, 1)))
+
+#define GLOBAL __global
+#define CGLOBAL __global const
+
+// Integer dot product of four signed bytes: c + a.b
+#ifdef NVIDIA
+static int dot4(int a, int b, int c) {
+  int r;
+  __asm__("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+  return r;
+}
+#elif defined(DOT_SWAR)
+static int dot4(int a, int b, int c) {
+  c = mad24((a << 24) >> 24, (b << 24) >> 24, c);
+  c = mad24((a << 16) >> 24, (b << 16) >> 24, c);
+  c = mad24((a << 8) >> 24, (b << 8) >> 24, c);
+  return mad24(a >> 24, b >> 24, c);
+}
+#else
+// Compilers that know dp4a find it in this form (Intel's does).
+static int dot4(int a, int b, int c) {
+  char4 x = as_char4(a), y = as_char4(b);
+  return c + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+#endif
+
+// Half to float from bits.
+static float half_bits(ushort h) {
+#ifdef NVIDIA
+  float f;
+  __asm__("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+  return f;
+#else
+  return vload_half(0, (const half *)&h);
+#endif
+}
+
+static float half_at(CGLOBAL uchar *p, int i) { return half_bits(((CGLOBAL ushort *)p)[i]); }
+
+// Meeting of the lanes of a wave.
+#ifdef NVIDIA
+#define LANE_LOCAL
+static float lane_swap(float v, int m) {
+  float r;
+  __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(r) : "f"(v), "r"(m));
+  return r;
+}
+static float lane_sum_(float v) {
+  for (int m = 16; m > 0; m >>= 1) v += lane_swap(v, m);
+  return v;
+}
+static float lane_max_(float v) {
+  for (int m = 16; m > 0; m >>= 1) v = fmax(v, lane_swap(v, m));
+  return v;
+}
+#define lane_sum(v) lane_sum_(v)
+#define lane_max(v) lane_max_(v)
+#elif defined(INTEL)
+#define LANE_LOCAL
+#define lane_sum(v) sub_group_reduce_add(v)
+#define lane_max(v) sub_group_reduce_max(v)
+#else
+// One float per work-item of the largest work-group.
+#define LANE_LOCAL __local float lane_mem[512];
+static float lane_sum_(__local float *m, float v) {
+  const int i = get_local_id(0), at = i % LANES;
+  m[i] = v;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int o = LANES / 2; o > 0; o >>= 1) {
+    if (at < o) m[i] += m[i + o];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  v = m[i - at];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return v;
+}
+static float lane_max_(__local float *m, float v) {
+  const int i = get_local_id(0), at = i % LANES;
+  m[i] = v;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int o = LANES / 2; o > 0; o >>= 1) {
+    if (at < o) m[i] = fmax(m[i], m[i + o]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  v = m[i - at];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return v;
+}
+#define lane_sum(v) lane_sum_(lane_mem, v)
+#define lane_max(v) lane_max_(lane_mem, v)
+#endif
+
+// Sum or maximum over a work-group of w waves, through w floats of local
+// memory. Ends and begins with a barrier.
+#define GROUP_LOCAL(w) __local float group_mem[w];
+#define group_sum(w, v) group_sum_(w, group_mem, lane_sum(v))
+#define group_max(w, v) group_max_(w, group_mem, lane_max(v))
+static float group_sum_(int w, __local float *m, float v) {
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (get_local_id(0) % LANES == 0) m[get_local_id(0) / LANES] = v;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  v = 0;
+  for (int i = 0; i < w; i++) v += m[i];
+  return v;
+}
+static float group_max_(int w, __local float *m, float v) {
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (get_local_id(0) % LANES == 0) m[get_local_id(0) / LANES] = v;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  v = m[0];
+  for (int i = 1; i < w; i++) v = fmax(v, m[i]);
+  return v;
+}
+
+// NaN or infinity, from the bits: compilers may assume there are none.
+static int broken(float v) { return (as_uint(v) & 0x7f800000) == 0x7f800000; }

@@ -1,0 +1,609 @@
+// The formats of weights on the device, one at a time: FORMAT is ggml's number.
+//
+// A tensor is cut into units of 32 values. What belongs to a unit lies in up to
+// three planes, each plane for all units of the tensor one after the other, so
+// that neighbouring lanes read neighbouring bytes and every load is aligned.
+// Bytes are only moved: a tensor takes the room that it takes in the file.
+// repack.cl moves them; LAYOUT in layout.go must say the same as PLANE_* here.
+//
+//   nibbles  16 bytes: byte i holds value i (low half) and value 16+i (high)
+//   pairs     8 bytes: word w, byte b, pair k is value 16w + 4k + b
+//   bits      4 bytes: byte b, bit f is value 4f + b
+//
+// PLANE_A, _B, _C are bytes per 256 values. SCALES is the number of scales of a
+// unit (2: one for each 16 values), OFFSETS the number of offsets.
+//
+//   value = s * q + m
+
+typedef struct {
+  int q[8]; // 32 values, four to a word
+  float s0, s1, m0, m1;
+} unit;
+
+typedef struct {
+  CGLOBAL uchar *a, *b, *c;
+} planes;
+
+static uint word_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint *)p)[i]; }
+static uint2 two_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint2 *)p)[i]; }
+static uint4 four_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint4 *)p)[i]; }
+
+static void nibbles(unit *o, uint4 v) {
+  o->q[0] = v.x & 0x0f0f0f0f;
+  o->q[1] = v.y & 0x0f0f0f0f;
+  o->q[2] = v.z & 0x0f0f0f0f;
+  o->q[3] = v.w & 0x0f0f0f0f;
+  o->q[4] = v.x >> 4 & 0x0f0f0f0f;
+  o->q[5] = v.y >> 4 & 0x0f0f0f0f;
+  o->q[6] = v.z >> 4 & 0x0f0f0f0f;
+  o->q[7] = v.w >> 4 & 0x0f0f0f0f;
+}
+
+static void pairs(unit *o, uint2 v) {
+  o->q[0] = v.x & 0x03030303;
+  o->q[1] = v.x >> 2 & 0x03030303;
+  o->q[2] = v.x >> 4 & 0x03030303;
+  o->q[3] = v.x >> 6 & 0x03030303;
+  o->q[4] = v.y & 0x03030303;
+  o->q[5] = v.y >> 2 & 0x03030303;
+  o->q[6] = v.y >> 4 & 0x03030303;
+  o->q[7] = v.y >> 6 & 0x03030303;
+}
+
+// Adds the bits of w at place `at` of each value.
+static void add_bits(unit *o, uint w, int at) {
+  for (int f = 0; f < 8; f++) o->q[f] |= (w >> f & 0x01010101) << at;
+}
+
+// Adds the pairs of v at bit 4 of each value.
+static void add_pairs(unit *o, uint2 v) {
+  for (int k = 0; k < 4; k++) {
+    o->q[k] |= (v.x >> 2 * k & 0x03030303) << 4;
+    o->q[4 + k] |= (v.y >> 2 * k & 0x03030303) << 4;
+  }
+}
+
+static void one_scale(unit *o, float s, float m) {
+  o->s0 = s;
+  o->s1 = s;
+  o->m0 = m;
+  o->m1 = m;
+}
+
+// Four bits to four bytes of 0 or 0xff.
+static uint spread_signs(uint bits) { return ((bits & 15) * 0x00204081 & 0x01010101) * 255; }
+
+// Eight magnitudes of 1..127 with a minus where a bit of s is set.
+static void put_signed(unit *o, int at, uint2 v, uint s) {
+  uint m = spread_signs(s), n = spread_signs(s >> 4);
+  o->q[at] = (v.x ^ m) + (m & 0x01010101);
+  o->q[at + 1] = (v.y ^ n) + (n & 0x01010101);
+}
+
+// Seven sign bits and the one that makes their number even.
+static uint signs7(uint s) {
+  s &= 127;
+  return s | (popcount(s) & 1) << 7;
+}
+
+// Sixteen levels of a byte each, looked up for eight nibbles of w: low halves
+// to *lo, high halves to *hi.
+static void levels(uint w, uint t0, uint t1, uint t2, uint t3, int *lo, int *hi) {
+#ifdef NVIDIA
+  // prmt picks bytes by number; bit 3 of a number means something else there,
+  // so it chooses between the two results afterwards
+  uint a, b, l, h;
+  uint w7 = w & 0x77777777, w8 = (w & 0x88888888) >> 1 | 0x32103210;
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(a) : "r"(t0), "r"(t1), "r"(w7));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(b) : "r"(t2), "r"(t3), "r"(w7));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(l) : "r"(a), "r"(b), "r"(w8));
+  w7 >>= 16;
+  w8 >>= 16;
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(a) : "r"(t0), "r"(t1), "r"(w7));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(b) : "r"(t2), "r"(t3), "r"(w7));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(h) : "r"(a), "r"(b), "r"(w8));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(*lo) : "r"(l), "r"(h), "r"(0x6420));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(*hi) : "r"(l), "r"(h), "r"(0x7531));
+#else
+  const uint t[4] = {t0, t1, t2, t3};
+  uint l = 0, h = 0;
+  for (int i = 0; i < 4; i++) {
+    uint n = w >> 8 * i & 15, k = w >> (8 * i + 4) & 15;
+    uint tn = n < 8 ? (n < 4 ? t0 : t1) : (n < 12 ? t2 : t3);
+    uint tk = k < 8 ? (k < 4 ? t0 : t1) : (k < 12 ? t2 : t3);
+    l |= (tn >> 8 * (n & 3) & 255) << 8 * i;
+    h |= (tk >> 8 * (k & 3) & 255) << 8 * i;
+  }
+  *lo = l;
+  *hi = h;
+#endif
+}
+
+static void all_levels(unit *o, uint4 v, uint t0, uint t1, uint t2, uint t3) {
+  levels(v.x, t0, t1, t2, t3, &o->q[0], &o->q[4]);
+  levels(v.y, t0, t1, t2, t3, &o->q[1], &o->q[5]);
+  levels(v.z, t0, t1, t2, t3, &o->q[2], &o->q[6]);
+  levels(v.w, t0, t1, t2, t3, &o->q[3], &o->q[7]);
+}
+
+// -127 -104 -83 -65 | -49 -35 -22 -10 | 1 13 25 38 | 53 69 89 113
+#define LEVELS4 0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535
+// twice E2M1: 0 1 2 3 | 4 6 8 12 | 0 -1 -2 -3 | -4 -6 -8 -12
+#define LEVELS_E2M1 0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc
+
+// The 16 bytes of a super-block of Q4_K and Q5_K: d, m, then for each of eight
+// units the low four bits of scale and offset in a byte, and the upper two of
+// each in a nibble.
+static void scales_k(unit *o, uint4 v, int g) {
+  uint lo = (g < 4 ? v.y : v.z) >> 8 * (g & 3), hi = v.w >> 4 * g;
+  one_scale(o, half_bits((ushort)v.x) * (float)((lo & 15) | (hi & 3) << 4),
+            -half_bits((ushort)(v.x >> 16)) * (float)((lo >> 4 & 15) | (hi >> 2 & 3) << 4));
+}
+
+static float quarter_scale(float d, uint s) { return d * (0.5f + (float)s) * 0.25f; }
+
+static uint2 grid8(CGLOBAL uint *tab, uint n) { return ((CGLOBAL uint2 *)tab)[n]; }
+
+// A vector of an IQ1 grid (bytes 8, 16, 24 for -1, 0, 1), times eight and moved
+// by one up or down.
+static void put_moved(unit *o, int at, uint2 v, uint down) {
+  // v - 15 or v - 17, byte by byte without borrows
+  uint k = (113 - 2 * down) * 0x01010101;
+  o->q[at] = (v.x + k) ^ 0x80808080;
+  o->q[at + 1] = (v.y + k) ^ 0x80808080;
+}
+
+#if FORMAT == 2 // Q4_0
+#define BLOCK_BYTES 18
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 16
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  float d = half_at(p.b, u);
+  one_scale(o, d, -8.0f * d);
+}
+
+#elif FORMAT == 3 // Q4_1
+#define BLOCK_BYTES 20
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 32
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  uint dm = word_at(p.b, u);
+  one_scale(o, half_bits((ushort)dm), half_bits((ushort)(dm >> 16)));
+}
+
+#elif FORMAT == 6 // Q5_0
+#define BLOCK_BYTES 22
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 32
+#define PLANE_C 16
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  add_bits(o, word_at(p.b, u), 4);
+  float d = half_at(p.c, u);
+  one_scale(o, d, -16.0f * d);
+}
+
+#elif FORMAT == 7 // Q5_1
+#define BLOCK_BYTES 24
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 32
+#define PLANE_C 32
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  add_bits(o, word_at(p.b, u), 4);
+  uint dm = word_at(p.c, u);
+  one_scale(o, half_bits((ushort)dm), half_bits((ushort)(dm >> 16)));
+}
+
+#elif FORMAT == 8 // Q8_0: plane a holds values 0..15 of every unit, b values 16..31
+#define BLOCK_BYTES 34
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 128
+#define PLANE_C 16
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint4 v = four_at(p.a, u), w = four_at(p.b, u);
+  o->q[0] = v.x;
+  o->q[1] = v.y;
+  o->q[2] = v.z;
+  o->q[3] = v.w;
+  o->q[4] = w.x;
+  o->q[5] = w.y;
+  o->q[6] = w.z;
+  o->q[7] = w.w;
+  one_scale(o, half_at(p.c, u), 0);
+}
+
+#elif FORMAT == 10 // Q2_K
+#define BLOCK_BYTES 84
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 16
+#define PLANE_C 4
+#define SCALES 2
+#define OFFSETS 2
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  pairs(o, two_at(p.a, u));
+  uint s = ((CGLOBAL ushort *)p.b)[u];
+  uint dm = word_at(p.c, u >> 3);
+  float d = half_bits((ushort)dm), m = -half_bits((ushort)(dm >> 16));
+  o->s0 = d * (float)(s & 15);
+  o->m0 = m * (float)(s >> 4 & 15);
+  o->s1 = d * (float)(s >> 8 & 15);
+  o->m1 = m * (float)(s >> 12);
+}
+
+#elif FORMAT == 11 // Q3_K: plane c holds d and 12 bytes of scales
+#define BLOCK_BYTES 110
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 32
+#define PLANE_C 14
+#define SCALES 2
+#define OFFSETS 2
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  pairs(o, two_at(p.a, u));
+  add_bits(o, word_at(p.b, u), 2);
+  // 7 halves: d, then a byte of low bits for each unit, then a nibble of upper bits
+  CGLOBAL ushort *c = (CGLOBAL ushort *)p.c + (u >> 3) * 7;
+  int g = u & 7;
+  float d = half_bits(c[0]);
+  uint lo = c[1 + (g >> 1)] >> 8 * (g & 1), hi = c[5 + (g >> 2)] >> 4 * (g & 3);
+  o->s0 = d * (float)((int)((lo & 15) | (hi & 3) << 4) - 32);
+  o->s1 = d * (float)((int)((lo >> 4 & 15) | (hi >> 2 & 3) << 4) - 32);
+  o->m0 = -4.0f * o->s0;
+  o->m1 = -4.0f * o->s1;
+}
+
+#elif FORMAT == 12 // Q4_K
+#define BLOCK_BYTES 144
+#define BLOCK_UNITS 8
+#define PLANE_A 128
+#define PLANE_B 16
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  scales_k(o, four_at(p.b, u >> 3), u & 7);
+}
+
+#elif FORMAT == 13 // Q5_K
+#define BLOCK_BYTES 176
+#define BLOCK_UNITS 8
+#define PLANE_A 128
+#define PLANE_B 32
+#define PLANE_C 16
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  add_bits(o, word_at(p.b, u), 4);
+  scales_k(o, four_at(p.c, u >> 3), u & 7);
+}
+
+#elif FORMAT == 14 // Q6_K: plane c holds d and the 16 scales, 18 bytes
+#define BLOCK_BYTES 210
+#define BLOCK_UNITS 8
+#define PLANE_A 128
+#define PLANE_B 64
+#define PLANE_C 18
+#define SCALES 2
+#define OFFSETS 2
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  nibbles(o, four_at(p.a, u));
+  add_pairs(o, two_at(p.b, u));
+  CGLOBAL ushort *c = (CGLOBAL ushort *)p.c + (u >> 3) * 9;
+  float d = half_bits(c[0]);
+  uint s = c[1 + (u & 7)];
+  o->s0 = d * (float)(char)s;
+  o->s1 = d * (float)(char)(s >> 8);
+  o->m0 = -32.0f * o->s0;
+  o->m1 = -32.0f * o->s1;
+}
+
+#elif FORMAT == 16 // IQ2_XXS
+#define BLOCK_BYTES 66
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 2
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint2 v = two_at(p.a, u);
+  for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, v.x >> 8 * k & 255), signs7(v.y >> 7 * k));
+  one_scale(o, quarter_scale(half_at(p.b, u >> 3), v.y >> 28), 0);
+}
+
+#elif FORMAT == 17 // IQ2_XS: plane b a byte of scales for each unit
+#define BLOCK_BYTES 74
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 8
+#define PLANE_C 2
+#define SCALES 2
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint2 v = two_at(p.a, u);
+  for (int k = 0; k < 4; k++) {
+    uint w = (k < 2 ? v.x : v.y) >> 16 * (k & 1);
+    put_signed(o, 2 * k, grid8(tab, w & 511), signs7(w >> 9));
+  }
+  float d = half_at(p.c, u >> 3);
+  uint s = p.b[u];
+  o->s0 = quarter_scale(d, s & 15);
+  o->s1 = quarter_scale(d, s >> 4);
+  o->m0 = 0;
+  o->m1 = 0;
+}
+
+#elif FORMAT == 22 // IQ2_S: plane a: 4 bytes of numbers, 4 of signs; b: upper bits, scales
+#define BLOCK_BYTES 82
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 16
+#define PLANE_C 2
+#define SCALES 2
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint2 v = two_at(p.a, u);
+  uint w = ((CGLOBAL ushort *)p.b)[u];
+  for (int k = 0; k < 4; k++)
+    put_signed(o, 2 * k, grid8(tab, (v.x >> 8 * k & 255) | (w >> 2 * k & 3) << 8), v.y >> 8 * k);
+  float d = half_at(p.c, u >> 3);
+  o->s0 = quarter_scale(d, w >> 8 & 15);
+  o->s1 = quarter_scale(d, w >> 12);
+  o->m0 = 0;
+  o->m1 = 0;
+}
+
+#elif FORMAT == 18 // IQ3_XXS
+#define BLOCK_BYTES 98
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 32
+#define PLANE_C 2
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint2 v = two_at(p.a, u);
+  uint w = word_at(p.b, u);
+  for (int k = 0; k < 4; k++) {
+    uint n = (k < 2 ? v.x : v.y) >> 16 * (k & 1);
+    put_signed(o, 2 * k, (uint2)(tab[n & 255], tab[n >> 8 & 255]), signs7(w >> 7 * k));
+  }
+  one_scale(o, half_at(p.c, u >> 3) * (0.5f + (float)(w >> 28)) * 0.5f, 0);
+}
+
+#elif FORMAT == 21 // IQ3_S: plane b signs; c: d, 8 bytes of ninth bits, 4 of scales
+#define BLOCK_BYTES 110
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 32
+#define PLANE_C 14
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint2 v = two_at(p.a, u);
+  uint w = word_at(p.b, u);
+  CGLOBAL ushort *c = (CGLOBAL ushort *)p.c + (u >> 3) * 7;
+  int g = u & 7;
+  uint h = c[1 + (g >> 1)] >> 8 * (g & 1), s = c[5 + (g >> 2)] >> 4 * (g & 3) & 15;
+  for (int k = 0; k < 4; k++) {
+    uint n = (k < 2 ? v.x : v.y) >> 16 * (k & 1);
+    uint2 e = (uint2)(tab[(n & 255) | (h >> 2 * k & 1) << 8], tab[(n >> 8 & 255) | (h >> (2 * k + 1) & 1) << 8]);
+    put_signed(o, 2 * k, e, w >> 8 * k);
+  }
+  one_scale(o, half_bits(c[0]) * (float)(1 + 2 * s), 0);
+}
+
+#elif FORMAT == 19 // IQ1_S
+#define BLOCK_BYTES 50
+#define BLOCK_UNITS 8
+#define PLANE_A 32
+#define PLANE_B 16
+#define PLANE_C 2
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint v = word_at(p.a, u);
+  uint w = ((CGLOBAL ushort *)p.b)[u];
+  for (int k = 0; k < 4; k++)
+    put_moved(o, 2 * k, grid8(tab, (v >> 8 * k & 255) | (w >> 3 * k & 7) << 8), w >> 15);
+  one_scale(o, half_at(p.c, u >> 3) * (float)(2 * (w >> 12 & 7) + 1) * 0.125f, 0);
+}
+
+#elif FORMAT == 29 // IQ1_M
+#define BLOCK_BYTES 56
+#define BLOCK_UNITS 8
+#define PLANE_A 32
+#define PLANE_B 16
+#define PLANE_C 8
+#define SCALES 2
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint v = word_at(p.a, u);
+  uint h = ((CGLOBAL ushort *)p.b)[u];
+  for (int k = 0; k < 4; k++) {
+    uint n = h >> 4 * k;
+    put_moved(o, 2 * k, grid8(tab, (v >> 8 * k & 255) | (n & 7) << 8), n >> 3 & 1);
+  }
+  uint2 c = two_at(p.c, u >> 3);
+  float d = half_bits((ushort)((c.x >> 12 & 15) | (c.x >> 28) << 4 | (c.y >> 12 & 15) << 8 | (c.y >> 28) << 12));
+  int g = u & 7; // groups of 16: 2g and 2g+1, four to a word of 16 bits
+  uint w = (g < 4 ? c.x : c.y) >> 16 * (g >> 1 & 1) >> 6 * (g & 1);
+  o->s0 = d * (float)(2 * (w & 7) + 1) * 0.125f;
+  o->s1 = d * (float)(2 * (w >> 3 & 7) + 1) * 0.125f;
+  o->m0 = 0;
+  o->m1 = 0;
+}
+
+#elif FORMAT == 20 // IQ4_NL
+#define BLOCK_BYTES 18
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 16
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  all_levels(o, four_at(p.a, u), LEVELS4);
+  one_scale(o, half_at(p.b, u), 0);
+}
+
+#elif FORMAT == 23 // IQ4_XS: plane b as the first 8 bytes of a block
+#define BLOCK_BYTES 136
+#define BLOCK_UNITS 8
+#define PLANE_A 128
+#define PLANE_B 8
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  all_levels(o, four_at(p.a, u), LEVELS4);
+  uint2 v = two_at(p.b, u >> 3);
+  int g = u & 7;
+  int n = (v.y >> 4 * g & 15) | (v.x >> (16 + 2 * g) & 3) << 4;
+  one_scale(o, half_bits((ushort)v.x) * (float)(n - 32), 0);
+}
+
+#elif FORMAT == 39 // MXFP4
+#define BLOCK_BYTES 17
+#define BLOCK_UNITS 1
+#define PLANE_A 128
+#define PLANE_B 8
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 0
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  all_levels(o, four_at(p.a, u), LEVELS_E2M1);
+  uint e = p.b[u];
+  one_scale(o, as_float(e > 1 ? (e - 1) << 23 : 0x200000u << e), 0);
+}
+
+#elif FORMAT == 40 // NVFP4
+#define BLOCK_BYTES 36
+#define BLOCK_UNITS 2
+#define PLANE_A 128
+#define PLANE_B 16
+#define PLANE_C 0
+#define SCALES 2
+#define OFFSETS 0
+// Half the value of an E4M3 byte, sign ignored; 0x7f stands for zero.
+static float half_e4m3(uint b) {
+  b &= 127;
+  float v = b < 8 ? (float)b * 0x1p-10f : as_float((b << 20) + (119u << 23));
+  return b == 127 ? 0 : v;
+}
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  all_levels(o, four_at(p.a, u), LEVELS_E2M1);
+  uint s = ((CGLOBAL ushort *)p.b)[u];
+  o->s0 = half_e4m3(s);
+  o->s1 = half_e4m3(s >> 8);
+  o->m0 = 0;
+  o->m1 = 0;
+}
+
+#elif FORMAT == 41 // Q1_0
+#define BLOCK_BYTES 18
+#define BLOCK_UNITS 4
+#define PLANE_A 32
+#define PLANE_B 4
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint w = word_at(p.a, u);
+  for (int f = 0; f < 8; f++) o->q[f] = w >> f & 0x01010101;
+  float d = half_at(p.b, u >> 2);
+  one_scale(o, 2.0f * d, -d);
+}
+
+#elif FORMAT == 42 // Q2_0
+#define BLOCK_BYTES 18
+#define BLOCK_UNITS 2
+#define PLANE_A 64
+#define PLANE_B 8
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  pairs(o, two_at(p.a, u));
+  float d = half_at(p.b, u >> 1);
+  one_scale(o, d, -d);
+}
+
+#elif FORMAT == 34 // TQ1_0: plane a the 52 bytes of digits as they are
+#define BLOCK_BYTES 54
+#define BLOCK_UNITS 8
+#define PLANE_A 52
+#define PLANE_B 2
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  int g = u & 7;
+  for (int j = 0; j < 8; j++) {
+    int v = 32 * g + 4 * j; // first of four values
+    int k = g, at = j;      // digit, word
+    if (v >= 240) {
+      k = (v - 240) >> 2;
+      at = 12;
+    } else if (v >= 160) {
+      k = (v - 160) >> 4;
+      at = 8 + ((v - 160) >> 2 & 3);
+    }
+    uint x = word_at(p.a, (u >> 3) * 13 + at);
+    uint m = k < 2 ? (k == 0 ? 1 : 3) : (k == 2 ? 9 : (k == 3 ? 27 : 81));
+    uint e = (x & 0x00ff00ff) * m & 0x00ff00ff, d = (x >> 8 & 0x00ff00ff) * m & 0x00ff00ff;
+    o->q[j] = (e * 3 >> 8 & 0x00030003) | (d * 3 & 0x03000300);
+  }
+  float d = half_at(p.b, u >> 3);
+  one_scale(o, d, -d);
+}
+
+#elif FORMAT == 35 // TQ2_0
+#define BLOCK_BYTES 66
+#define BLOCK_UNITS 8
+#define PLANE_A 64
+#define PLANE_B 2
+#define PLANE_C 0
+#define SCALES 1
+#define OFFSETS 1
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  pairs(o, two_at(p.a, u));
+  float d = half_at(p.b, u >> 3);
+  one_scale(o, d, -d);
+}
+#endif
+
+// The planes of a tensor of n units that begins at w, moved to unit u of it.
+// u must be a multiple of 8 for formats whose blocks hold 256 values.
+static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
+  planes p;
+  CGLOBAL uchar *b = w + (n * PLANE_A / 8 + 15) / 16 * 16;
+  CGLOBAL uchar *c = b + (n * PLANE_B / 8 + 15) / 16 * 16;
+  p.a = w + u * PLANE_A / 8;
+  p.b = b + u * PLANE_B / 8;
+  p.c = c + u * PLANE_C / 8;
+  return p;
+}

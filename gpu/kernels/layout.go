@@ -1,0 +1,119 @@
+package kernels
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Layout is a format of weights as the device holds it: planes of bytes, see
+// formats.cl. Numbers and names are those of ggml and of engine/quant.
+type Layout struct {
+	Type   uint32 // ggml's number
+	Name   string
+	Block  int    // values per block in a file
+	Bytes  int    // bytes per block in a file
+	Planes [3]int // bytes per 256 values
+	Rows   int    // rows that a wave of MulVec takes
+	Table  string // grid that the format looks up, "" for none
+}
+
+// layouts lists the quantised formats; F32, F16 and BF16 stay as they are.
+var layouts = []Layout{
+	{2, "Q4_0", 32, 18, [3]int{128, 16, 0}, 2, ""},
+	{3, "Q4_1", 32, 20, [3]int{128, 32, 0}, 2, ""},
+	{6, "Q5_0", 32, 22, [3]int{128, 32, 16}, 2, ""},
+	{7, "Q5_1", 32, 24, [3]int{128, 32, 32}, 2, ""},
+	{8, "Q8_0", 32, 34, [3]int{128, 128, 16}, 2, ""},
+	{10, "Q2_K", 256, 84, [3]int{64, 16, 4}, 2, ""},
+	{11, "Q3_K", 256, 110, [3]int{64, 32, 14}, 2, ""},
+	{12, "Q4_K", 256, 144, [3]int{128, 16, 0}, 2, ""},
+	{13, "Q5_K", 256, 176, [3]int{128, 32, 16}, 2, ""},
+	{14, "Q6_K", 256, 210, [3]int{128, 64, 18}, 2, ""},
+	{16, "IQ2_XXS", 256, 66, [3]int{64, 2, 0}, 2, "iq2_xxs"},
+	{17, "IQ2_XS", 256, 74, [3]int{64, 8, 2}, 2, "iq2_xs"},
+	{18, "IQ3_XXS", 256, 98, [3]int{64, 32, 2}, 2, "iq3_xxs"},
+	{19, "IQ1_S", 256, 50, [3]int{32, 16, 2}, 2, "iq1"},
+	{20, "IQ4_NL", 32, 18, [3]int{128, 16, 0}, 2, ""},
+	{21, "IQ3_S", 256, 110, [3]int{64, 32, 14}, 2, "iq3_s"},
+	{22, "IQ2_S", 256, 82, [3]int{64, 16, 2}, 2, "iq2_s"},
+	{23, "IQ4_XS", 256, 136, [3]int{128, 8, 0}, 2, ""},
+	{29, "IQ1_M", 256, 56, [3]int{32, 16, 8}, 2, "iq1"},
+	{34, "TQ1_0", 256, 54, [3]int{52, 2, 0}, 2, ""},
+	{35, "TQ2_0", 256, 66, [3]int{64, 2, 0}, 2, ""},
+	{39, "MXFP4", 32, 17, [3]int{128, 8, 0}, 2, ""},
+	{40, "NVFP4", 64, 36, [3]int{128, 16, 0}, 2, ""},
+	{41, "Q1_0", 128, 18, [3]int{32, 4, 0}, 2, ""},
+	{42, "Q2_0", 64, 18, [3]int{64, 8, 0}, 2, ""},
+}
+
+// Layouts lists all quantised formats.
+func Layouts() []Layout { return layouts }
+
+// LayoutOf finds the layout of a ggml type; false for types that have none.
+func LayoutOf(t uint32) (Layout, bool) {
+	for _, l := range layouts {
+		if l.Type == t {
+			return l, true
+		}
+	}
+	return Layout{}, false
+}
+
+func (l Layout) word() string { return strings.ToLower(l.Name) }
+
+// Size is the bytes that n values take on the device: those in the file, and
+// up to 15 bytes after each plane.
+func (l Layout) Size(n int64) int64 {
+	var size int64
+	for _, p := range l.Planes {
+		size += (n/32*int64(p)/8 + 15) / 16 * 16
+	}
+	return size
+}
+
+// grids.gz holds the vector tables of the i-quants, one after the other in the
+// order of gridNames, as unpack of formats.cl reads them. The sets are ggml's
+// (MIT licence; engine/quant/NOTICE.md); a test compares them with engine/quant
+// and writes the file with -update.
+//
+//go:embed grids.gz
+var gridsGZ []byte
+
+var gridSizes = []struct {
+	name  string
+	bytes int
+}{
+	{"iq2_xxs", 256 * 8}, {"iq2_xs", 512 * 8}, {"iq2_s", 1024 * 8},
+	{"iq3_xxs", 256 * 4}, {"iq3_s", 512 * 4}, {"iq1", 2048 * 8},
+}
+
+var gridBytes = sync.OnceValues(func() ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(gridsGZ))
+	if err != nil {
+		return nil, fmt.Errorf("the embedded grids are damaged: %w", err)
+	}
+	return io.ReadAll(z)
+})
+
+// Table gives the bytes of a grid by its name in Layout.Table.
+func Table(name string) ([]byte, error) {
+	all, err := gridBytes()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range gridSizes {
+		if len(all) < g.bytes {
+			return nil, fmt.Errorf("the embedded grids end before %s", g.name)
+		}
+		if g.name == name {
+			return all[:g.bytes], nil
+		}
+		all = all[g.bytes:]
+	}
+	return nil, fmt.Errorf("no grid %q", name)
+}

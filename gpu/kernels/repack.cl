@@ -1,0 +1,240 @@
+// Moves blocks as they lie in a file into the planes of formats.cl. One
+// work-item a unit; it writes what belongs to its unit, and the first unit of
+// a block what belongs to the block.
+
+static uint raw2(CGLOBAL uchar *s, int i) { return s[i] | (uint)s[i + 1] << 8; }
+static uint raw4(CGLOBAL uchar *s, int i) { return raw2(s, i) | raw2(s, i + 2) << 16; }
+
+#define PUT1(p, i, v) ((p)[i] = (uchar)(v))
+#define PUT2(p, i, v) (((GLOBAL ushort *)(p))[i] = (ushort)(v))
+#define PUT4(p, i, v) (((GLOBAL uint *)(p))[i] = (v))
+
+// 16 bytes at s as they are.
+static void put16(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s) {
+  ((GLOBAL uint4 *)p)[u] = (uint4)(raw4(s, 0), raw4(s, 4), raw4(s, 8), raw4(s, 12));
+}
+
+// Gathers 32 nibbles: value i is the low or high half (from bit `at`) of byte i
+// of s.
+static void put_nibbles32(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s, int at) {
+  uint w[4];
+  for (int j = 0; j < 4; j++) {
+    uint lo = raw4(s, 4 * j) >> at & 0x0f0f0f0f, hi = raw4(s, 16 + 4 * j) >> at & 0x0f0f0f0f;
+    w[j] = lo | hi << 4;
+  }
+  ((GLOBAL uint4 *)p)[u] = (uint4)(w[0], w[1], w[2], w[3]);
+}
+
+// Gathers 32 pairs: value i is at bit `at` of byte i of s.
+static uint2 gather_pairs(CGLOBAL uchar *s, int at) {
+  uint w[2];
+  for (int h = 0; h < 2; h++) {
+    w[h] = 0;
+    for (int k = 0; k < 4; k++) w[h] |= (raw4(s, 16 * h + 4 * k) >> at & 0x03030303) << 2 * k;
+  }
+  return (uint2)(w[0], w[1]);
+}
+
+// Gathers 32 bits: value i is bit `at` of byte i of s.
+static uint gather_bits(CGLOBAL uchar *s, int at) {
+  uint w = 0;
+  for (int f = 0; f < 8; f++) w |= (raw4(s, 4 * f) >> at & 0x01010101) << f;
+  return w;
+}
+
+// Bit i of h belongs to value i: to the order of formats.cl.
+static uint order_bits(uint h) {
+  uint w = 0;
+  for (int f = 0; f < 8; f++) w |= ((h >> 4 * f & 15) * 0x00204081 & 0x01010101) << f;
+  return w;
+}
+
+// The scales of Q4_K and Q5_K, 16 bytes of a super-block at s.
+static void put_scales_k(GLOBAL uchar *p, ulong super, CGLOBAL uchar *s) {
+  uint lo[2] = {0, 0}, hi = 0;
+  for (int g = 0; g < 8; g++) {
+    uint sc, mn;
+    if (g < 4) {
+      sc = s[4 + g] & 63;
+      mn = s[8 + g] & 63;
+    } else {
+      sc = (s[8 + g] & 15) | s[g] >> 6 << 4;
+      mn = s[8 + g] >> 4 | s[4 + g] >> 6 << 4;
+    }
+    lo[g >> 2] |= (sc & 15 | (mn & 15) << 4) << 8 * (g & 3);
+    hi |= (sc >> 4 | mn >> 4 << 2) << 4 * g;
+  }
+  ((GLOBAL uint4 *)p)[super] = (uint4)(raw4(s, 0), lo[0], lo[1], hi);
+}
+
+// src holds the blocks of units first .. first+n-1 of a tensor of `total` units
+// whose planes begin `at` bytes after dst.
+__kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong total, ulong first, int n) {
+  const int i = get_global_id(0);
+  if (i >= n) return;
+  CGLOBAL uchar *s = src + (ulong)(i / BLOCK_UNITS) * BLOCK_BYTES;
+  const int g = i % BLOCK_UNITS;
+  const ulong u = first + i, super = u / BLOCK_UNITS;
+  GLOBAL uchar *a = dst + at;
+  GLOBAL uchar *b = a + (total * PLANE_A / 8 + 15) / 16 * 16;
+  GLOBAL uchar *c = b + (total * PLANE_B / 8 + 15) / 16 * 16;
+
+#if FORMAT == 2 || FORMAT == 20 // Q4_0, IQ4_NL
+  put16(a, u, s + 2);
+  PUT2(b, u, raw2(s, 0));
+
+#elif FORMAT == 3 // Q4_1
+  put16(a, u, s + 4);
+  PUT4(b, u, raw4(s, 0));
+
+#elif FORMAT == 6 // Q5_0
+  put16(a, u, s + 6);
+  PUT4(b, u, order_bits(raw4(s, 2)));
+  PUT2(c, u, raw2(s, 0));
+
+#elif FORMAT == 7 // Q5_1
+  put16(a, u, s + 8);
+  PUT4(b, u, order_bits(raw4(s, 4)));
+  PUT4(c, u, raw4(s, 0));
+
+#elif FORMAT == 8 // Q8_0
+  put16(a, u, s + 2);
+  put16(b, u, s + 18);
+  PUT2(c, u, raw2(s, 0));
+
+#elif FORMAT == 10 // Q2_K
+  ((GLOBAL uint2 *)a)[u] = gather_pairs(s + 16 + 32 * (g / 4), 2 * (g % 4));
+  PUT2(b, u, raw2(s, 2 * g));
+  if (g == 0) PUT4(c, super, raw4(s, 80));
+
+#elif FORMAT == 11 // Q3_K
+  ((GLOBAL uint2 *)a)[u] = gather_pairs(s + 32 + 32 * (g / 4), 2 * (g % 4));
+  PUT4(b, u, gather_bits(s, g));
+  if (g == 0) {
+    PUT2(c, super * 7, raw2(s, 108));
+    uint hi = 0;
+    for (int k = 0; k < 8; k++) {
+      uint n0, n1; // scales of groups 2k and 2k+1 of 16
+      int j = 2 * k;
+      n0 = (s[96 + j % 8] >> j / 8 * 4 & 15) | (s[104 + j % 4] >> j / 4 * 2 & 3) << 4;
+      j++;
+      n1 = (s[96 + j % 8] >> j / 8 * 4 & 15) | (s[104 + j % 4] >> j / 4 * 2 & 3) << 4;
+      PUT1(c, super * 14 + 2 + k, (n0 & 15) | (n1 & 15) << 4);
+      hi |= (n0 >> 4 | n1 >> 4 << 2) << 4 * k;
+    }
+    PUT2(c, super * 7 + 5, hi);
+    PUT2(c, super * 7 + 6, hi >> 16);
+  }
+
+#elif FORMAT == 12 // Q4_K
+  put_nibbles32(a, u, s + 16 + 32 * (g / 2), 4 * (g % 2));
+  if (g == 0) put_scales_k(b, super, s);
+
+#elif FORMAT == 13 // Q5_K
+  put_nibbles32(a, u, s + 48 + 32 * (g / 2), 4 * (g % 2));
+  PUT4(b, u, gather_bits(s + 16, g));
+  if (g == 0) put_scales_k(c, super, s);
+
+#elif FORMAT == 14 // Q6_K
+  put_nibbles32(a, u, s + 64 * (g / 4) + 32 * (g % 2), 4 * (g / 2 % 2));
+  ((GLOBAL uint2 *)b)[u] = gather_pairs(s + 128 + 32 * (g / 4), 2 * (g % 4));
+  PUT2(c, super * 9 + 1 + g, raw2(s, 192 + 2 * g));
+  if (g == 0) PUT2(c, super * 9, raw2(s, 208));
+
+#elif FORMAT == 16 // IQ2_XXS
+  PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
+  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  if (g == 0) PUT2(b, super, raw2(s, 0));
+
+#elif FORMAT == 17 // IQ2_XS
+  PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
+  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  PUT1(b, u, s[66 + g]);
+  if (g == 0) PUT2(c, super, raw2(s, 0));
+
+#elif FORMAT == 22 // IQ2_S
+  PUT4(a, 2 * u, raw4(s, 2 + 4 * g));
+  PUT4(a, 2 * u + 1, raw4(s, 34 + 4 * g));
+  PUT2(b, u, s[66 + g] | (uint)s[74 + g] << 8);
+  if (g == 0) PUT2(c, super, raw2(s, 0));
+
+#elif FORMAT == 18 // IQ3_XXS
+  PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
+  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  PUT4(b, u, raw4(s, 66 + 4 * g));
+  if (g == 0) PUT2(c, super, raw2(s, 0));
+
+#elif FORMAT == 21 // IQ3_S
+  PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
+  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  PUT4(b, u, raw4(s, 74 + 4 * g));
+  if (g == 0) {
+    PUT2(c, super * 7, raw2(s, 0));
+    for (int k = 0; k < 4; k++) PUT2(c, super * 7 + 1 + k, raw2(s, 66 + 2 * k));
+    PUT2(c, super * 7 + 5, raw2(s, 106));
+    PUT2(c, super * 7 + 6, raw2(s, 108));
+  }
+
+#elif FORMAT == 19 // IQ1_S
+  PUT4(a, u, raw4(s, 2 + 4 * g));
+  PUT2(b, u, raw2(s, 34 + 2 * g));
+  if (g == 0) PUT2(c, super, raw2(s, 0));
+
+#elif FORMAT == 29 // IQ1_M
+  PUT4(a, u, raw4(s, 4 * g));
+  PUT2(b, u, raw2(s, 32 + 2 * g));
+  if (g == 0) {
+    PUT4(c, 2 * super, raw4(s, 48));
+    PUT4(c, 2 * super + 1, raw4(s, 52));
+  }
+
+#elif FORMAT == 23 // IQ4_XS
+  put16(a, u, s + 8 + 16 * g);
+  if (g == 0) {
+    PUT4(b, 2 * super, raw4(s, 0));
+    PUT4(b, 2 * super + 1, raw4(s, 4));
+  }
+
+#elif FORMAT == 39 // MXFP4
+  put16(a, u, s + 1);
+  PUT1(b, u, s[0]);
+
+#elif FORMAT == 40 // NVFP4: 8 bytes hold values 0..7 low, 8..15 high
+  uint w[4];
+  for (int j = 0; j < 4; j++) {
+    int at = 4 + 16 * g + 4 * (j & 1);
+    uint lo = raw4(s, at) >> (j < 2 ? 0 : 4) & 0x0f0f0f0f;
+    uint hi = raw4(s, at + 8) >> (j < 2 ? 0 : 4) & 0x0f0f0f0f;
+    w[j] = lo | hi << 4;
+  }
+  ((GLOBAL uint4 *)a)[u] = (uint4)(w[0], w[1], w[2], w[3]);
+  PUT2(b, u, raw2(s, 2 * g));
+
+#elif FORMAT == 41 // Q1_0
+  PUT4(a, u, order_bits(raw4(s, 2 + 4 * g)));
+  if (g == 0) PUT2(b, super, raw2(s, 0));
+
+#elif FORMAT == 42 // Q2_0: value i is pair i%4 of byte i/4
+  uint w[2];
+  for (int h = 0; h < 2; h++) {
+    w[h] = 0;
+    for (int k = 0; k < 4; k++) {
+      uint v = s[2 + 8 * g + 4 * h + k]; // values 16h + 4k + b, b in pair b
+      w[h] |= ((v & 3) | (v >> 2 & 3) << 8 | (v >> 4 & 3) << 16 | v >> 6 << 24) << 2 * k;
+    }
+  }
+  PUT4(a, 2 * u, w[0]);
+  PUT4(a, 2 * u + 1, w[1]);
+  if (g == 0) PUT2(b, super, raw2(s, 0));
+
+#elif FORMAT == 34 // TQ1_0
+  if (g == 0) {
+    for (int k = 0; k < 13; k++) PUT4(a, super * 13 + k, raw4(s, 4 * k));
+    PUT2(b, super, raw2(s, 52));
+  }
+
+#elif FORMAT == 35 // TQ2_0
+  ((GLOBAL uint2 *)a)[u] = gather_pairs(s + 32 * (g / 4), 2 * (g % 4));
+  if (g == 0) PUT2(b, super, raw2(s, 64));
+#endif
+}
