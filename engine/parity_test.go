@@ -67,11 +67,11 @@ func readFixture(t testing.TB, dir string) *fixture {
 	readJSON(t, filepath.Join(dir, "tokens.json"), &toks)
 	f.prompt, f.forced = toks.Prompt, toks.Forced
 	var meta struct {
-		LibraryToFloat        float64 `json:"library_to_float_distance"`
-		LibraryToFloatNear    float64 `json:"library_to_float_without_near_ties"`
-		NearTies              []int   `json:"near_tie_positions"`
-		LogitsPositions       []int   `json:"logits_positions"`
-		Indexer               *struct {
+		LibraryToFloat     float64 `json:"library_to_float_distance"`
+		LibraryToFloatNear float64 `json:"library_to_float_without_near_ties"`
+		NearTies           []int   `json:"near_tie_positions"`
+		LogitsPositions    []int   `json:"logits_positions"`
+		Indexer            *struct {
 			Exact []int `json:"exact_positions"`
 		} `json:"indexer"`
 	}
