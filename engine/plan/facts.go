@@ -123,8 +123,8 @@ var placementWords = map[Placement]string{
 
 func (p Placement) Words() string { return placementWords[p] }
 
-// kvBytes is the size of one cached value, scales included.
-var kvBytes = map[string]float64{"f32": 4, "f16": 2, "q8": 1 + 2.0/64, "q4": 0.5 + 2.0/64}
+// kvBytes is the size of one cached value, scales and offsets included.
+var kvBytes = map[string]float64{"f32": 4, "f16": 2, "q8": 1 + 2.0/64, "q4": 0.5 + 4.0/64}
 
 // check refuses facts that no machine or pack can have.
 func check(p Pack, m Machine, w Wishes) error {
