@@ -17,3 +17,18 @@ func rowsQ4_Kx512(p *gemv)
 
 //go:noescape
 func rowsQ6_Kx512(p *gemv)
+
+//go:noescape
+func quantize512(r *record, x *float32, groups int)
+
+// Kernels in floats_avx512_amd64.s: for each row and each activation row of g,
+// Format.productFloat. groups and tail count 16 values and single values.
+
+//go:noescape
+func rowsF32x512(p *gemv)
+
+//go:noescape
+func rowsF16x512(p *gemv)
+
+//go:noescape
+func rowsBF16x512(p *gemv)

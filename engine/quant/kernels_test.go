@@ -95,12 +95,128 @@ func TestRows(t *testing.T) {
 					n := blocks * f.Block
 					for _, count := range []int{1, 2, 3, 5, 18} {
 						rows := 1 + rng.IntN(4)
-						checkMul(t, rng, f, randomRows(rng, f, rows, n), rows, count, n, randomFloats(rng, count*n))
+						x := randomFloats(rng, count*n)
+						if blocks%3 == 0 {
+							x = specials(rng, count*n)
+						}
+						checkMul(t, rng, f, randomRows(rng, f, rows, n), rows, count, n, x)
 					}
 				}
 			})
 		}
 	})
+}
+
+// TestFloatRows does the same for rows of floats, with every length to 70.
+func TestFloatRows(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		for _, typ := range []Type{F32, F16, BF16} {
+			f := mustOf(t, typ)
+			if k.floats[typ] == nil {
+				t.Errorf("no kernel for %s", f.Name)
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(typ), 2))
+			for n := 1; n < 400; n++ {
+				if n > 70 {
+					n += 31
+				}
+				for _, count := range []int{1, 2, 17} {
+					rows := 1 + rng.IntN(9)
+					data := make([]byte, rows*f.RowBytes(n))
+					f.Encode(data, randomFloats(rng, rows*n))
+					checkMul(t, rng, f, data, rows, count, n, randomFloats(rng, count*n))
+				}
+			}
+		}
+	})
+}
+
+// specials are activations with everything that goes wrong: each kind fills a
+// block of 32 somewhere.
+func specials(rng *rand.Rand, n int) []float32 {
+	x := randomFloats(rng, n)
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for b := 0; b < n; b += 32 {
+		block := x[b:min(b+32, n)]
+		switch at := rng.IntN(len(block)); rng.IntN(12) {
+		case 0:
+			block[at] = inf
+		case 1:
+			block[at] = -inf
+		case 2:
+			block[at] = nan
+		case 3:
+			clear(block)
+		case 4:
+			for i := range block {
+				block[i] *= 0x1p-122
+			}
+		case 5:
+			for i := range block {
+				block[i] *= 0x1p-140
+			}
+		case 6:
+			for i := range block {
+				block[i] *= 0x1p120
+			}
+		case 7:
+			for i := range block {
+				block[i] = float32(rng.IntN(2)*2-1) * 127 // every sum at its edge
+			}
+		case 8:
+			block[at] = 1000
+		case 9:
+			for i := range block { // halves: ties
+				block[i] = float32(rng.IntN(254)-127) / 2
+			}
+			block[at] = 127
+		}
+	}
+	return x
+}
+
+// TestQuantize compares records with those of the plain loop, at every rest of
+// 256, with and without special values.
+func TestQuantize(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		rng := rand.New(rand.NewPCG(3, 3))
+		for n := 1; n < 3000; n += 1 + rng.IntN(40) {
+			x := randomFloats(rng, 2*n)
+			if rng.IntN(4) > 0 {
+				x = append(specials(rng, n), specials(rng, n)...)
+			}
+			var a Acts
+			a.Set(x, 2, n)
+			a.Quantize(0, 2)
+			want := make([]record, len(a.recs))
+			for i := range 2 {
+				row := make([]float32, a.groups*256)
+				copy(row, x[i*n:i*n+n])
+				quantizePlainRecords(&want[i*a.groups], &row[0], a.groups)
+			}
+			for i := range want {
+				if err := sameRecord(&a.recs[i], &want[i]); err != nil {
+					t.Fatalf("%d values, record %d: %v", n, i, err)
+				}
+			}
+		}
+	})
+}
+
+func sameRecord(got, want *record) error {
+	for i := range 8 {
+		if !sameBits(got.d[i], want.d[i]) {
+			return fmt.Errorf("d[%d] is %g, want %g", i, got.d[i], want.d[i])
+		}
+		if !sameBits(got.dsum[i], want.dsum[i]) {
+			return fmt.Errorf("dsum[%d] is %g, want %g", i, got.dsum[i], want.dsum[i])
+		}
+	}
+	if got.q != want.q || got.neg != want.neg || got.neg16 != want.neg16 {
+		return fmt.Errorf("is %v, want %v", *got, *want)
+	}
+	return nil
 }
 
 // checkMul multiplies and compares with product.
@@ -139,7 +255,11 @@ func checkMul(t *testing.T, rng *rand.Rand, f *Format, data []byte, rows, count,
 		if idx != nil {
 			at = int(idx[j])
 		}
-		want := f.product(w[r*size:(r+1)*size], &a, at)
+		product := f.product
+		if f.Float {
+			product = f.productFloat
+		}
+		want := product(w[r*size:(r+1)*size], &a, at)
 		if !sameBits(got, want) {
 			t.Fatalf("%d rows, %d activation rows of %d: row %d, activation row %d is %g (%#x), want %g (%#x)",
 				rows, count, n, r, at, got, math.Float32bits(got), want, math.Float32bits(want))

@@ -15,9 +15,10 @@ func machineLevels() (l []*kernels) {
 
 var avx512 = kernels{
 	level: AVX512VNNI, vec: plainVec,
-	records: true, quantize: quantizePlainRecords,
+	records: true, quantize: quantize512,
 	rows: [Q2_0 + 1]func(*gemv){
 		Q4_0: rowsQ4_0x512, Q4_1: rowsQ4_1x512, Q8_0: rowsQ8_0x512,
 		Q4_K: rowsQ4_Kx512, Q6_K: rowsQ6_Kx512,
 	},
+	floats: [BF16 + 1]func(*gemv){F32: rowsF32x512, F16: rowsF16x512, BF16: rowsBF16x512},
 }

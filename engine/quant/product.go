@@ -47,9 +47,9 @@ func (f *Format) product(row []byte, a *Acts, t int) float32 {
 			d := r.d[order32(k/32)]
 			chains[p] = fma32(float32(u), w.scale[k/16]*d, chains[p])
 			if offsets[f.Type] {
-				sum := float32(r.neg[order32(k/32)]) / -128
+				sum := float32(r.neg[order32(k/32)] / -128)
 				if width == 16 {
-					sum = float32(r.neg16[order16(k/16)]) / -128
+					sum = float32(r.neg16[order16(k/16)] / -128)
 				}
 				chains[p] = fma32(-w.min[k/16], d*sum, chains[p])
 			}
@@ -101,4 +101,25 @@ func fma32(a, b, c float32) float32 {
 		s = math.Float64frombits(bits)
 	}
 	return float32(s)
+}
+
+// productFloat is the product of a row of floats at levels with records: value
+// i goes to chain i%16 with one fma, the chains are added as i and i+8, then i
+// and i+4, and so on.
+func (f *Format) productFloat(row []byte, a *Acts, t int) float32 {
+	var chains [16]float32
+	var w [16]float32
+	for i, x := range a.x[t*a.n : (t+1)*a.n] {
+		if i%16 == 0 {
+			n := min(16, a.n-i)
+			f.Decode(w[:n], row[i*f.Bytes:])
+		}
+		chains[i%16] = fma32(w[i%16], x, chains[i%16])
+	}
+	for n := 8; n > 0; n /= 2 {
+		for i := range n {
+			chains[i] += chains[i+n]
+		}
+	}
+	return chains[0]
 }
