@@ -80,3 +80,5 @@ func Fade(c color.Color, a float64) color.NRGBA {
 	n.A = uint8(float64(n.A)*a + 0.5)
 	return n
 }
+
+func themeSize(n fyne.ThemeSizeName) float32 { return theme.Size(n) }
