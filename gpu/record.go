@@ -1,0 +1,242 @@
+package gpu
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// Record detects the machine below root while noting every file that was
+// looked at, and gives both the machine and a machine file of it. A bug report
+// made this way can be unpacked and read again with --root, and becomes a test.
+// live answers may be nil.
+func Record(root fs.FS, live Answers) (Machine, *MachineFile, error) {
+	if _, err := fs.ReadDir(root, "."); err != nil {
+		return Machine{}, nil, fmt.Errorf("record the machine: %w", err)
+	}
+	r := &recorder{fs: root, seen: map[string]bool{}}
+	a := answersOf(root)
+	for k, v := range live {
+		a[k] = v
+	}
+	m := detect(r, a)
+	NewSampler(r, m, false).Sample(timeZero)
+	return m, r.file(a), nil
+}
+
+// recorder is a file system that remembers what was asked of it.
+type recorder struct {
+	fs   fs.FS
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (r *recorder) note(name string) {
+	r.mu.Lock()
+	r.seen[name] = true
+	r.mu.Unlock()
+}
+
+func (r *recorder) Open(name string) (fs.File, error) {
+	f, err := r.fs.Open(name)
+	if err == nil {
+		r.note(name)
+	}
+	return f, err
+}
+
+func (r *recorder) Stat(name string) (fs.FileInfo, error) {
+	i, err := fs.Stat(r.fs, name)
+	if err == nil {
+		r.note(name)
+	}
+	return i, err
+}
+
+func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.fs, name) }
+
+func (r *recorder) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(r.fs, name) }
+
+func (r *recorder) ReadLink(name string) (string, error) {
+	t, err := fs.ReadLink(r.fs, name)
+	if err == nil {
+		r.note(name)
+	}
+	return t, err
+}
+
+// keepText are the files whose text is kept in full; of others below usr, lib,
+// opt only the existence matters, and package records are kept as answers.
+func keepText(name string) bool {
+	for _, p := range []string{"sys/", "proc/", "etc/os-release", "etc/OpenCL/", "usr/share/OpenCL/", "usr/lib/os-release", "opt/rocm/.info", "run/"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// skipFile leaves out what holds other people's data: accounts, and package
+// records, whose answers are kept instead.
+func skipFile(name string) bool {
+	return name == "." || name == "etc/passwd" || name == "var/lib/dpkg/status" || name == AnswersFile || strings.HasPrefix(name, "var/lib/pacman")
+}
+
+// file builds the machine file. Nothing is read through a link that was itself
+// noted: the link is recorded, and its target on its own.
+func (r *recorder) file(a Answers) *MachineFile {
+	m := &MachineFile{}
+	links := map[string]string{}
+	var ns []string
+	for n := range r.seen {
+		ns = append(ns, n)
+	}
+	sort.Strings(ns)
+	for _, n := range ns {
+		if i, err := fs.Lstat(r.fs, n); err == nil && i.Mode()&fs.ModeSymlink != 0 {
+			if t, err := fs.ReadLink(r.fs, n); err == nil {
+				links[n] = t
+			}
+		}
+	}
+	under := func(n string) bool {
+		for i := range n {
+			if n[i] == '/' {
+				if _, ok := links[n[:i]]; ok {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, n := range ns {
+		if skipFile(n) || under(n) {
+			continue
+		}
+		f := RecordedFile{Name: n}
+		if t, ok := links[n]; ok {
+			f.Target = t
+			if strings.HasPrefix(n, "usr/") || strings.HasPrefix(n, "lib") || strings.HasPrefix(n, "opt/") {
+				f.Target = pathBase(t) // the build is in the name; the target itself is not recorded
+			}
+			m.Files = append(m.Files, f)
+			continue
+		}
+		i, err := fs.Stat(r.fs, n)
+		if err != nil || i.IsDir() {
+			continue
+		}
+		switch {
+		case strings.HasPrefix(n, "dev/"):
+			f.Data = lsLine(i)
+		case n == "etc/group":
+			f.Data = groupsOnly(text(r.fs, n))
+		case n == "proc/self/environ":
+			f.Data = envText(readEnv(r.fs))
+		case n == "proc/cmdline":
+			f.Data = strings.Join(readArgs(r.fs), " ") + "\n"
+		case n == "proc/cpuinfo":
+			f.Data = shortCPU(text(r.fs, n))
+		case keepText(n):
+			f.Data = text(r.fs, n) + "\n"
+		}
+		m.Files = append(m.Files, f)
+	}
+	keep := Answers{}
+	for k, v := range a {
+		keep[k] = v
+	}
+	u := readUserMode(r.fs, a)
+	for k, v := range map[string]Reading[string]{"neo": u.NEO, "igc": u.IGC, "rocm": u.ROCm, "mesa": u.Mesa, "oneapi": u.OneAPI} {
+		if v.Known {
+			keep[k] = Answer{v.Value, v.Source}
+		}
+	}
+	if len(keep) > 0 {
+		m.Files = append(m.Files, RecordedFile{Name: AnswersFile, Data: keep.Text()})
+	}
+	// A link and what lies below it cannot both be written.
+	out := m.Files[:0]
+	for _, f := range m.Files {
+		if f.Data == "" && f.Target == "" && !strings.Contains(f.Name, "/") {
+			continue
+		}
+		f.Data = hideIDs(f.Data)
+		out = append(out, f)
+	}
+	m.Files = out
+	sort.Slice(m.Files, func(i, j int) bool { return m.Files[i].Name < m.Files[j].Name })
+	return m
+}
+
+func pathBase(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+
+// lsLine describes a device file as "ls -ln" would.
+func lsLine(i fs.FileInfo) string {
+	p, ok := statPerm(i)
+	if !ok {
+		return ""
+	}
+	const bits = "rwxrwxrwx"
+	b := []byte("c---------")
+	for k := range 9 {
+		if p.mode>>(8-k)&1 == 1 {
+			b[k+1] = bits[k]
+		}
+	}
+	return fmt.Sprintf("%s 1 %d %d\n", b, p.uid, p.gid)
+}
+
+// groupsOnly keeps the groups that open device files, without their members.
+func groupsOnly(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) >= 4 && (f[0] == "render" || f[0] == "video" || f[0] == "root") {
+			fmt.Fprintf(&b, "%s:x:%s:\n", f[0], f[2])
+		}
+	}
+	return b.String()
+}
+
+func envText(vs []EnvVar) string {
+	var b strings.Builder
+	for _, v := range vs {
+		b.WriteString(v.Name + "=" + strings.ReplaceAll(v.Value, "\n", " ") + "\n")
+	}
+	return b.String()
+}
+
+// shortCPU keeps the lines of cpuinfo that are read.
+func shortCPU(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		switch k, _, _ := strings.Cut(line, ":"); strings.TrimSpace(k) {
+		case "processor", "model name", "physical id", "core id":
+			b.WriteString(line)
+		case "flags":
+			if strings.Contains(line+" ", " hypervisor ") {
+				b.WriteString("flags\t\t: hypervisor\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+var cardIDs = regexp.MustCompile(`(?m)GPU-[0-9a-fA-F-]{8,}|^unique_id [1-9]\d*|(?i)serial.*`)
+
+// hideIDs blanks what identifies one piece of hardware.
+func hideIDs(s string) string {
+	return cardIDs.ReplaceAllStringFunc(s, func(m string) string {
+		switch {
+		case strings.HasPrefix(m, "GPU-"):
+			return "GPU-hidden"
+		case strings.HasPrefix(m, "unique_id"):
+			return "unique_id 0"
+		}
+		return "serial hidden"
+	})
+}
