@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/ardanlabs/jinja"
 )
@@ -11,6 +12,7 @@ import (
 // Template renders conversations as text for the model.
 type Template struct {
 	t        *jinja.Template
+	src      string
 	bos, eos string
 	fallback bool
 }
@@ -22,7 +24,7 @@ const chatML = `{% for message in messages %}{{ '<|im_start|>' + message['role']
 // NewTemplate compiles a chat template; bos and eos are the texts of these
 // tokens. An empty src gives ChatML, and Fallback says so.
 func NewTemplate(src, bos, eos string) (t *Template, err error) {
-	t = &Template{bos: bos, eos: eos}
+	t = &Template{src: src, bos: bos, eos: eos}
 	if src == "" {
 		t.fallback, src = true, chatML
 	}
@@ -167,4 +169,25 @@ func orderedValue(d *json.Decoder) (jinja.Value, error) {
 		return dict, nil
 	}
 	return jinja.None(), fmt.Errorf("unexpected %v", tok)
+}
+
+// thinkTags are the pairs of tags that models frame their reasoning with.
+var thinkTags = [][2]string{
+	{"<think>", "</think>"}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"}, {"<|START_THINKING|>", "<|END_THINKING|>"},
+	{"◁think▷", "◁/think▷"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
+}
+
+// ReplyOptions says what to look for in the reply to a prompt that this
+// template rendered. tools are those of the request.
+func (t *Template) ReplyOptions(prompt string, tools []json.RawMessage) ReplyOptions {
+	o := ReplyOptions{ThinkOpen: thinkTags[0][0], ThinkClose: thinkTags[0][1], Tools: tools}
+	for _, pair := range thinkTags {
+		if strings.Contains(t.src, pair[0]) || strings.Contains(t.src, pair[1]) {
+			o.ThinkOpen, o.ThinkClose = pair[0], pair[1]
+			break
+		}
+	}
+	o.Thinking = strings.HasSuffix(strings.TrimRight(prompt, blanks), o.ThinkOpen)
+	o.BareJSON = !strings.Contains(t.src, "<tool_call>") && !strings.Contains(t.src, "[TOOL_CALLS]")
+	return o
 }
