@@ -121,80 +121,102 @@ type attnCore struct {
 	q              []float32 // (T, qRow): heads of keyDim each at the front
 	qRow           int
 	k, v           *store // v == k: a value is the front of its key
-	blocks         int    // of this pass, when the context is shared out
+	blocks         int    // of context in this pass
+	slices         int    // that the heads of one key head are cut into
 }
 
-// attention computes p.att. A prompt is shared out over key heads and tiles of
-// tokens; one token or a few over key heads and blocks of context.
+// attention computes p.att. A prompt is shared out over slices of heads and
+// tiles of tokens; one token or a few over slices of heads and blocks of
+// context. A slice is the heads of one key head, or a part of them where that
+// would leave workers without work.
 func (p *pass) attention(l *layer) {
 	c := &p.core
-	if p.t >= attnTile {
-		tiles := (p.t + attnTile - 1) / attnTile
-		p.each(c.kvHeads*tiles, l, attendTile)
-		return
-	}
+	parts := (p.t + attnTile - 1) / attnTile
 	c.blocks = (p.st.pos+p.t-1)/attnBlock + 1
-	if c.blocks == 1 {
-		p.each(c.kvHeads, l, attendTile)
+	shared := p.t < attnTile && c.blocks > 1
+	if shared {
+		parts = c.blocks
+	}
+	group := c.heads / c.kvHeads
+	c.slices = 1
+	for c.slices < group && (c.kvHeads*c.slices*parts < 2*len(p.m.pool.workers) || group/c.slices > 16) {
+		c.slices *= 2
+	}
+	c.slices = min(c.slices, group)
+	if !shared {
+		p.each(c.kvHeads*c.slices*parts, l, attendTile)
 		return
 	}
 	grow(&p.parts, p.t*c.heads*c.blocks*(c.valDim+2))
-	p.each(c.kvHeads*c.blocks, l, attendBlock)
-	p.each(p.t*c.heads, l, mergeBlocks)
+	p.each(c.kvHeads*c.slices*parts, l, attendBlock)
+	p.each((p.t*c.heads+mergeRows-1)/mergeRows, l, mergeBlocks)
 }
 
-// attendTile does all blocks of one key head for up to attnTile tokens.
+// slice gives the key head of slice i and its query heads h0 to h1-1.
+func (c *attnCore) slice(i int) (g, h0, h1 int) {
+	group := c.heads / c.kvHeads
+	g, i = i/c.slices, i%c.slices
+	return g, g*group + i*group/c.slices, g*group + (i+1)*group/c.slices
+}
+
+// attendTile does all blocks of one slice of heads for up to attnTile tokens.
 func attendTile(p *pass, l *layer, i int, w *worker) {
 	c := &p.core
-	g, tile := i%c.kvHeads, i/c.kvHeads
+	units := c.kvHeads * c.slices
+	g, h0, h1 := c.slice(i % units)
+	tile, n := i/units, h1-h0
 	lo, hi := tile*attnTile, min((tile+1)*attnTile, p.t)
-	group := c.heads / c.kvHeads
-	rows := (hi - lo) * group
-	size := c.valDim + 2
-	w.acc = room(w.acc, 2*rows*size)
-	total, part := w.acc[:rows*size], w.acc[rows*size:]
+	rows, size := (hi-lo)*n, c.valDim+2
+	w.acc = room(w.acc, (rows+1)*size)
+	part := w.acc[rows*size:]
 	for r := range rows {
-		clearPart(total[r*size:(r+1)*size], c.valDim)
+		clearPart(w.acc[r*size:(r+1)*size], c.valDim)
 	}
 	first := c.firstKey(p.st.pos+lo) / attnBlock
 	last := (p.st.pos + hi - 1) / attnBlock
 	for b := first; b <= last; b++ {
-		c.block(p, w, part, size, g, b, lo, hi)
 		for r := range rows {
-			mergePart(total[r*size:(r+1)*size], part[r*size:(r+1)*size], c.valDim)
+			c.block(p, w, part, g, h0+r%n, b, lo+r/n)
+			mergePart(w.acc[r*size:(r+1)*size], part, c.valDim)
 		}
 	}
 	for r := range rows {
-		t, h := lo+r/group, g*group+r%group
-		c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], total[r*size:(r+1)*size], h)
+		t, h := lo+r/n, h0+r%n
+		c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], w.acc[r*size:(r+1)*size], h)
 	}
 }
 
-// attendBlock does one block of context of one key head for all tokens.
+// attendBlock does one block of context of one slice of heads for all tokens.
 func attendBlock(p *pass, l *layer, i int, w *worker) {
 	c := &p.core
-	g, b := i%c.kvHeads, i/c.kvHeads
-	group := c.heads / c.kvHeads
-	size := c.valDim + 2
-	// (kvHeads, blocks, T*group, size): each call writes one run.
-	part := p.parts[(g*c.blocks+b)*p.t*group*size:]
-	c.block(p, w, part, size, g, b, 0, p.t)
+	units := c.kvHeads * c.slices
+	g, h0, h1 := c.slice(i % units)
+	b, size := i/units, c.valDim+2
+	for t := range p.t {
+		for h := h0; h < h1; h++ { // p.parts is (T, heads, blocks, size)
+			at := ((t*c.heads+h)*c.blocks + b) * size
+			c.block(p, w, p.parts[at:at+size], g, h, b, t)
+		}
+	}
 }
 
-// mergeBlocks joins the blocks of one token and head in order.
+// mergeRows is how many heads one part of the merge takes.
+const mergeRows = 8
+
+// mergeBlocks joins the blocks of a few heads in order.
 func mergeBlocks(p *pass, l *layer, i int, w *worker) {
 	c := &p.core
-	t, h := i/c.heads, i%c.heads
-	group := c.heads / c.kvHeads
-	g, r := h/group, t*group+h%group
 	size := c.valDim + 2
 	w.acc = room(w.acc, size)
-	clearPart(w.acc, c.valDim)
-	for b := c.firstKey(p.st.pos+t) / attnBlock; b < c.blocks; b++ {
-		at := ((g*c.blocks+b)*p.t*group + r) * size
-		mergePart(w.acc, p.parts[at:at+size], c.valDim)
+	for r := i * mergeRows; r < min((i+1)*mergeRows, p.t*c.heads); r++ {
+		t, h := r/c.heads, r%c.heads
+		clearPart(w.acc, c.valDim)
+		for b := c.firstKey(p.st.pos+t) / attnBlock; b < c.blocks; b++ {
+			at := (r*c.blocks + b) * size
+			mergePart(w.acc, p.parts[at:at+size], c.valDim)
+		}
+		c.finish(p.att[r*c.valDim:(r+1)*c.valDim], w.acc, h)
 	}
-	c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], w.acc, h)
 }
 
 // firstKey is the first position that a query at pos sees.
@@ -249,34 +271,25 @@ func (c *attnCore) finish(y, a []float32, h int) {
 	}
 }
 
-// block computes the partial results of tokens lo..hi-1 and the heads that
-// share key head g over the positions of block b: part is (tokens, group, size).
-func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, b, lo, hi int) {
-	group := c.heads / c.kvHeads
-	j0, j1 := b*attnBlock, (b+1)*attnBlock
-	w.scores = room(w.scores, attnBlock)
-	for t := lo; t < hi; t++ {
-		pos := p.st.pos + t
-		from, to := max(c.firstKey(pos), j0), min(pos+1, j1)
-		for hh := range group {
-			h := g*group + hh
-			r := (t-lo)*group + hh
-			a := part[r*size : (r+1)*size]
-			clearPart(a, c.valDim)
-			if from >= to {
-				continue
-			}
-			s := w.scores[:to-from]
-			c.k.scores(w, s, c.q[t*c.qRow+h*c.keyDim:t*c.qRow+(h+1)*c.keyDim], g, from)
-			quant.ScaleF32(s, c.scale)
-			if c.softcap != 0 {
-				softcap(s, c.softcap)
-			}
-			top := quant.Max(s)
-			a[c.valDim], a[c.valDim+1] = quant.ExpSum(s, top), top
-			c.v.mix(w, a[:c.valDim], s, g, from)
-		}
+// block computes the partial result of token t and head h over the positions
+// of block b.
+func (c *attnCore) block(p *pass, w *worker, part []float32, g, h, b, t int) {
+	pos := p.st.pos + t
+	from, to := max(c.firstKey(pos), b*attnBlock), min(pos+1, (b+1)*attnBlock)
+	clearPart(part, c.valDim)
+	if from >= to {
+		return
 	}
+	w.scores = room(w.scores, attnBlock)
+	s := w.scores[:to-from]
+	c.k.scores(w, s, c.q[t*c.qRow+h*c.keyDim:t*c.qRow+(h+1)*c.keyDim], g, from)
+	quant.ScaleF32(s, c.scale)
+	if c.softcap != 0 {
+		softcap(s, c.softcap)
+	}
+	top := quant.Max(s)
+	part[c.valDim], part[c.valDim+1] = quant.ExpSum(s, top), top
+	c.v.mix(w, part[:c.valDim], s, g, from)
 }
 
 // softcap: x = c * tanh(x/c).

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -55,6 +57,11 @@ type layer struct {
 	sinks        []float32 // (heads)
 	rope         *rope     // nil: no rotation
 	ropeAt       int       // which rotation of the pass
+
+	// latent attention: q is attn_q_b when the query has a rank
+	qa, kva         matrix
+	kb, vb          bank // one slice per head
+	qaNorm, kvaNorm []float32
 
 	// gated delta net
 	qkv, z, alpha, beta, ba, deltaOut matrix
@@ -241,6 +248,8 @@ func (b *binder) layer(s *spec, ls *layerSpec, il int) layer {
 	switch ls.mixer {
 	case attention:
 		b.attention(&l, s, blk)
+	case latent:
+		b.latent(&l, s, blk)
 	case deltaNet:
 		b.deltaNet(&l, s, blk)
 	}
@@ -290,6 +299,59 @@ func (b *binder) attention(l *layer, s *spec, blk string) {
 	if a.sinks {
 		l.sinks = b.vec(blk+"attn_sinks.weight", a.heads)
 	}
+}
+
+func (b *binder) latent(l *layer, s *spec, blk string) {
+	a := &l.latent
+	qw := a.heads * (a.nope + a.rot)
+	if a.qRank > 0 {
+		l.qa = b.mat(blk+"attn_q_a", s.dim, a.qRank)
+		l.qaNorm = b.vec(blk+"attn_q_a_norm.weight", a.qRank)
+		l.q = b.mat(blk+"attn_q_b", a.qRank, qw)
+	} else {
+		l.q = b.mat(blk+"attn_q", s.dim, qw)
+	}
+	l.kva = b.mat(blk+"attn_kv_a_mqa", s.dim, a.kvRank+a.rot)
+	l.kvaNorm = b.vec(blk+"attn_kv_a_norm.weight", a.kvRank)
+	if a.legacyLayout {
+		b.splitKV(l, blk)
+	} else {
+		l.kb = b.experts(blk+"attn_k_b", false, a.nope, a.kvRank, a.heads)
+		l.vb = b.experts(blk+"attn_v_b", false, a.kvRank, a.valDim, a.heads)
+	}
+	l.o = b.mat(blk+"attn_output", a.heads*a.valDim, s.dim)
+}
+
+// splitKV makes attn_k_b and attn_v_b of the attn_kv_b of older files. Its rows
+// are, head by head, nope rows for keys and valDim rows for values. The keys
+// are needed the other way round, so both become floats in memory.
+func (b *binder) splitKV(l *layer, blk string) {
+	a := &l.latent
+	both := a.nope + a.valDim
+	kv := b.vec(blk+"attn_kv_b.weight", a.kvRank, a.heads*both)
+	f, err := quant.Of(quant.F32)
+	if kv == nil || err != nil {
+		return
+	}
+	kb := make([]byte, 4*a.heads*a.kvRank*a.nope)
+	vb := make([]byte, 4*a.heads*a.kvRank*a.valDim)
+	put := func(dst []byte, i int, v float32) { binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v)) }
+	for h := range a.heads {
+		rows := kv[h*both*a.kvRank:]
+		for r := range a.nope {
+			for c := range a.kvRank {
+				put(kb, (h*a.kvRank+c)*a.nope+r, rows[r*a.kvRank+c])
+			}
+		}
+		for i, v := range rows[a.nope*a.kvRank : both*a.kvRank] {
+			put(vb, h*a.valDim*a.kvRank+i, v)
+		}
+	}
+	slice := func(name string, data []byte, cols, rows int) bank {
+		return bank{matrix: matrix{name: name, f: f, data: data, rows: rows, cols: cols, rowBytes: f.RowBytes(cols)}, count: a.heads}
+	}
+	l.kb = slice(blk+"attn_kv_b (keys)", kb, a.nope, a.kvRank)
+	l.vb = slice(blk+"attn_kv_b (values)", vb, a.kvRank, a.valDim)
 }
 
 func (b *binder) deltaNet(l *layer, s *spec, blk string) {

@@ -46,6 +46,8 @@ func (m *Model) block(p *pass, l *layer) {
 	switch l.mixer {
 	case attention:
 		m.attend(p, l)
+	case latent:
+		m.latent(p, l)
 	case deltaNet:
 		m.deltaNet(p, l)
 	}

@@ -107,6 +107,16 @@ func (k *keys) ints(key string, lo, hi int64) []int64 {
 	return v
 }
 
+// ints2 reads integers if the key holds integers, nil if it holds something else
+// or is absent: some keys may be a number or an array of bools.
+func (k *keys) ints2(key string) []int64 {
+	v, err := k.m.Ints(k.name(key))
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
 // perLayer reads a value that may be one for all n layers or an array with one
 // for each. An absent key gives def everywhere; def < lo makes it required.
 func (k *keys) perLayer(key string, n, def, lo, hi int) []int {

@@ -88,9 +88,14 @@ func (m *Model) mixture(p *pass, l *layer) {
 // expert adds the product of n rows of one expert, from row on, with the given
 // activation rows.
 func (p *pass) expert(b *bank, id, row, n int, a *quant.Acts, idx []int32, dst []float32) {
+	p.slice(b, id, row, n, a, idx, dst, n)
+}
+
+// slice is expert with ldd values per row of dst.
+func (p *pass) slice(b *bank, id, row, n int, a *quant.Acts, idx []int32, dst []float32, ldd int) {
 	w := product{
 		f: b.f, data: b.of(id)[row*b.rowBytes : (row+n)*b.rowBytes], rows: n, rowBytes: b.rowBytes,
-		a: a, idx: idx, n: len(idx), dst: dst, ldd: n,
+		a: a, idx: idx, n: len(idx), dst: dst, ldd: ldd,
 	}
 	if b.biases != nil {
 		w.bias = b.biases[id*b.rows+row : id*b.rows+row+n]

@@ -25,6 +25,7 @@ type pass struct {
 	cs     [][]float32 // per rotation: (T, dims) cosines and sines
 	parts  []float32   // partial attention results
 	core   attnCore
+	byHead []int32 // (heads, T): rows of a (T, heads) buffer, head by head
 
 	u, uc []float32 // delta net: (T, channels) before and after convolution
 	z     []float32 // (T, valHeads*dim)

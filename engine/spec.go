@@ -184,6 +184,10 @@ var families = []family{
 	{"qwen3next", "Qwen 3 Next, Qwen 3 Coder Next", qwen3nextSpec},
 	{"qwen35", "Qwen 3.5, Qwen 3.6 dense", qwen35Spec},
 	{"qwen35moe", "Qwen 3.5, Qwen 3.6 MoE", qwen35moeSpec},
+	{"gemma3", "Gemma 3", gemma3Spec},
+	{"gpt-oss", "gpt-oss", gptossSpec},
+	{"glm4moe", "GLM-4.5, 4.6, 4.7", glm4moeSpec},
+	{"deepseek2", "DeepSeek V2, V3, R1, Kimi K2, GLM-4.7-Flash", deepseek2Spec},
 }
 
 // Families lists the names of the model families that can be loaded.
