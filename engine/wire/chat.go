@@ -59,7 +59,8 @@ type Sampling struct {
 	N                 *int               `json:"n,omitempty"`          // only 1
 	IgnoreEOS         bool               `json:"ignore_eos,omitempty"` // goes on after an end token; for measuring
 	User              string             `json:"user,omitempty"`
-	ReturnTokens      bool               `json:"return_tokens,omitempty"` // ids under "outcrop"
+	ReturnTokens      bool               `json:"return_tokens,omitempty"`   // ids under "outcrop"
+	ReturnProgress    bool               `json:"return_progress,omitempty"` // chunks about queue and prefill, with empty choices
 	RepetitionPenalty *float64           `json:"repetition_penalty,omitempty"`
 }
 

@@ -60,7 +60,7 @@ type Memory struct {
 	FullAvg10 Reading `json:"psi_full_avg10"`
 	Limit     Reading `json:"cgroup_limit"` // of our control group
 	Used      Reading `json:"cgroup_used"`
-	Level     string  `json:"level"` // ok, watch, act, or unknown
+	Level     string  `json:"level"` // good, watch, act, critical or unknown: the words of engine/guard
 }
 
 // Process is the engine process itself.

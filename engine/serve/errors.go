@@ -1,0 +1,136 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"outcrop/engine"
+	"outcrop/engine/wire"
+)
+
+// httpError is an error with the status it is answered with.
+type httpError struct {
+	status int
+	e      wire.Error
+}
+
+func (h *httpError) Error() string { return h.e.Error() }
+
+// fail makes an error; param is the field of the request that is wrong.
+func fail(status int, code, param, format string, args ...any) *httpError {
+	kind := "invalid_request_error"
+	switch {
+	case status == http.StatusUnauthorized:
+		kind = "authentication_error"
+	case status == http.StatusForbidden:
+		kind = "permission_error"
+	case status == http.StatusNotFound:
+		kind = "not_found_error"
+	case status >= 500:
+		kind = "server_error"
+	}
+	return &httpError{status, wire.Error{Message: fmt.Sprintf(format, args...), Type: kind, Param: param, Code: code}}
+}
+
+// bad is a 400 about one field.
+func bad(param, format string, args ...any) *httpError {
+	return fail(http.StatusBadRequest, wire.CodeValue, param, format, args...)
+}
+
+// unsupported is a 400 about something that this engine does not do.
+func unsupported(param, format string, args ...any) *httpError {
+	return fail(http.StatusBadRequest, wire.CodeUnsupported, param, format, args...)
+}
+
+// fromEngine turns an error of the engine into one with a status.
+func fromEngine(err error) *httpError {
+	var h *httpError
+	switch {
+	case errors.As(err, &h):
+		return h
+	case errors.Is(err, engine.ErrContextFull):
+		return fail(http.StatusBadRequest, wire.CodeContext, "messages", "%v", err)
+	case errors.Is(err, engine.ErrNotFinite):
+		h = fail(http.StatusInternalServerError, wire.CodeNotFinite, "", "%v", err)
+		h.e.Next = "start the engine again; if it happens again, the pack or the device is faulty"
+		return h
+	case errors.Is(err, engine.ErrRepeating):
+		h = fail(http.StatusInternalServerError, wire.CodeRepeating, "", "%v", err)
+		h.e.Next = "ask again with a higher temperature, or check the pack"
+		return h
+	case errors.Is(err, context.Canceled):
+		return fail(http.StatusServiceUnavailable, wire.CodeStopping, "", "the answer was cancelled")
+	}
+	return fail(http.StatusInternalServerError, "engine_error", "", "%v", err)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		status = http.StatusInternalServerError
+		b = []byte(`{"error":{"message":"the answer cannot be written as JSON","type":"server_error"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(append(b, '\n'))
+}
+
+func writeError(w http.ResponseWriter, h *httpError) {
+	if h.status == http.StatusServiceUnavailable || h.status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "2")
+	}
+	writeJSON(w, h.status, wire.ErrorBody{Error: &h.e})
+}
+
+// refused lists fields that would change the meaning of an answer and that
+// this engine cannot honour. They are refused instead of ignored
+// (ggml-org/llama.cpp#19051: a constraint that silently does nothing is worse
+// than an error).
+var refused = map[string]string{
+	"functions":     "use tools instead",
+	"function_call": "use tool_choice instead",
+	"grammar":       "answers cannot be constrained by a grammar",
+	"json_schema":   "answers cannot be constrained by a schema",
+	"guided_json":   "answers cannot be constrained by a schema",
+	"guided_regex":  "answers cannot be constrained by a pattern",
+	"audio":         "this engine writes text only",
+	"prediction":    "predicted outputs are not used",
+	"suffix":        "text cannot be filled in before a suffix",
+}
+
+// decode reads a JSON body into v and refuses what must not be ignored.
+func decode(r *http.Request, v any) *httpError {
+	var raw json.RawMessage
+	d := json.NewDecoder(r.Body)
+	if err := d.Decode(&raw); err != nil {
+		var big *http.MaxBytesError
+		if errors.As(err, &big) {
+			return fail(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "", "the request is larger than %d MiB", big.Limit>>20)
+		}
+		return fail(http.StatusBadRequest, wire.CodeJSON, "", "the request is not valid JSON: %v", err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return fail(http.StatusBadRequest, wire.CodeJSON, "", "the request must be a JSON object")
+	}
+	for name, why := range refused {
+		if v, ok := fields[name]; ok && string(v) != "null" && string(v) != `""` {
+			return unsupported(name, "%s is not supported: %s", name, why)
+		}
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		var part *wire.UnsupportedPartError
+		if errors.As(err, &part) {
+			return unsupported("messages", "%v", part)
+		}
+		var te *json.UnmarshalTypeError
+		if errors.As(err, &te) {
+			return bad(te.Field, "%s: got %s, want %s", te.Field, te.Value, te.Type)
+		}
+		return fail(http.StatusBadRequest, wire.CodeJSON, "", "the request cannot be read: %v", err)
+	}
+	return nil
+}

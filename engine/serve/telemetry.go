@@ -1,0 +1,205 @@
+package serve
+
+import (
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"outcrop/engine/guard"
+	"outcrop/engine/vitals"
+	"outcrop/engine/wire"
+)
+
+// telemetry takes readings while somebody listens and hands them to all who
+// do: once a second, and at each change of what the engine does.
+type telemetry struct {
+	s   *Server
+	cpu *vitals.CPU
+	mem sync.Mutex // one reading at a time
+
+	mu        sync.Mutex
+	listeners map[chan wire.Sample]bool
+	nudge     chan struct{} // a change worth a reading now
+}
+
+// every is the distance of two readings, and look how often the phase is
+// looked at between them; a look reads a few atomics.
+const (
+	every = time.Second
+	look  = 50 * time.Millisecond
+)
+
+func (t *telemetry) init(s *Server) {
+	t.s = s
+	t.cpu = vitals.NewCPU(vitals.Live(), 0, runtime.NumCPU())
+	t.listeners = map[chan wire.Sample]bool{}
+	t.nudge = make(chan struct{}, 1)
+}
+
+// wake asks for a reading soon.
+func (t *telemetry) wake() {
+	select {
+	case t.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// listen adds a listener; the first one starts the readings.
+func (t *telemetry) listen() (chan wire.Sample, func()) {
+	c := make(chan wire.Sample, 1)
+	t.mu.Lock()
+	t.listeners[c] = true
+	if len(t.listeners) == 1 {
+		go t.loop()
+	}
+	t.mu.Unlock()
+	t.wake()
+	return c, func() {
+		t.mu.Lock()
+		delete(t.listeners, c)
+		t.mu.Unlock()
+	}
+}
+
+// loop reads until the last listener has gone.
+func (t *telemetry) loop() {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	var last time.Time
+	phase := ""
+	for {
+		due := false
+		select {
+		case <-tick.C:
+		case <-t.nudge:
+			due = true
+		}
+		now := t.s.phaseNow()
+		if !due && time.Since(last) < every && now == phase {
+			continue
+		}
+		last, phase = time.Now(), now
+		sample := t.read()
+		t.mu.Lock()
+		if len(t.listeners) == 0 {
+			t.mu.Unlock()
+			return
+		}
+		for c := range t.listeners {
+			select { // a slow listener gets the newest reading only
+			case <-c:
+			default:
+			}
+			c <- sample
+		}
+		t.mu.Unlock()
+	}
+}
+
+// read takes one reading of everything.
+func (t *telemetry) read() wire.Sample {
+	t.mem.Lock()
+	defer t.mem.Unlock()
+	now := time.Now()
+	root := vitals.Live()
+	out := wire.Sample{
+		Time: now, Engine: t.s.engineNow(), Memory: vitals.Memory(root),
+		Process: vitals.Process(root, 0), CPU: t.cpu.Read(now), Cards: []wire.Card{},
+	}
+	out.Memory.Level = level(out.Memory).String()
+	t.s.mu.Lock()
+	if t.s.backend != nil {
+		out.Pack = t.s.backend.Name
+	}
+	t.s.mu.Unlock()
+	if t.s.o.Cards != nil {
+		if cards := t.s.o.Cards(now); cards != nil {
+			out.Cards = cards
+		}
+	}
+	return out
+}
+
+// level grades the machine's memory as the guard would.
+func level(m wire.Memory) guard.Level {
+	value := func(r wire.Reading) guard.Value { return guard.Value{N: int64(r.Value), Known: r.Known} }
+	r := guard.Reading{
+		At: time.Now(), RAMTotal: value(m.Total), RAMAvailable: value(m.Available),
+		PSISome: guard.Rate{N: m.SomeAvg10.Value, Known: m.SomeAvg10.Known},
+		PSIFull: guard.Rate{N: m.FullAvg10.Value, Known: m.FullAvg10.Known},
+	}
+	// A control group with a limit is the smaller machine.
+	if m.Limit.Known && m.Used.Known && (!r.RAMTotal.Known || int64(m.Limit.Value) < r.RAMTotal.N) {
+		r.RAMTotal.N, r.RAMTotal.Known = int64(m.Limit.Value), true
+		if free := int64(m.Limit.Value - m.Used.Value); !r.RAMAvailable.Known || free < r.RAMAvailable.N {
+			r.RAMAvailable = guard.Of(free)
+		}
+	}
+	c := guard.Presets[1].Config
+	return guard.LevelOf(r, c.For(r.RAMTotal.N))
+}
+
+// phaseNow is what the engine does, in one word or a sentence.
+func (s *Server) phaseNow() string {
+	s.mu.Lock()
+	state, phase, b := s.state, s.phase, s.backend
+	s.mu.Unlock()
+	if state == "ok" && b != nil {
+		return b.Telemetry().Phase
+	}
+	return phase
+}
+
+// engineNow is the engine's part of a reading.
+func (s *Server) engineNow() wire.Engine {
+	s.mu.Lock()
+	e := wire.Engine{Status: s.state, Phase: s.phase, LoadDone: s.done, LoadTotal: s.total, Device: "CPU"}
+	b := s.backend
+	s.mu.Unlock()
+	e.Active, e.Queue = s.queue.counts()
+	if b == nil {
+		return e
+	}
+	t := b.Telemetry()
+	e.Phase = t.Phase
+	e.DecodeTokS, e.PrefillTokS, e.MSPerStep = t.DecodeTokS, t.PrefillTokS, t.MsPerStep
+	e.PrefillDone, e.PrefillTotal = t.PrefillDone, t.PrefillTotal
+	e.ContextUsed, e.ContextSize = t.ContextUsed, t.ContextSize
+	e.Tokens, e.Drafted, e.Accepted = t.Tokens, t.Drafted, t.Accepted
+	e.Threads, e.Kernel = t.Threads, t.Kernel
+	e.Use = wire.Use{Weights: t.Weights, KV: t.KV, Scratch: t.Scratch, Relaid: t.Relaid}
+	if e.Phase != "decode" {
+		// Rates are those of now: while nothing is decoded, none is.
+		e.DecodeTokS, e.MSPerStep = 0, 0
+	}
+	if e.Phase != "prefill" {
+		e.PrefillTokS = 0
+	}
+	return e
+}
+
+// telemetry streams readings until the client goes or the server stops. With
+// ?once=1 it answers with one.
+func (s *Server) telemetry(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("once") == "1" {
+		writeJSON(w, http.StatusOK, s.tele.read())
+		return
+	}
+	samples, done := s.tele.listen()
+	defer done()
+	st := newStream(w, s.o.Keepalive)
+	defer st.end()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.stopping:
+			return
+		case m := <-samples:
+			if st.send("", m) != nil {
+				return
+			}
+		}
+	}
+}
