@@ -83,6 +83,9 @@ type Options struct {
 	Build time.Duration
 	// Cache is a folder for compiled kernels. Empty: nothing is kept.
 	Cache string
+	// Plain compiles without optimisation: a quarter of the compile time, for
+	// tests on slow compilers.
+	Plain bool
 }
 
 func (o Options) defaults() Options {

@@ -186,7 +186,7 @@ func (d *Device) Do(fn func(q *Queue) error) error {
 func (d *Device) Load(m kernels.Module) (*Program, error) {
 	p := &Program{dev: d, name: m.Name, kernels: map[string]*Kernel{}}
 	err := d.run(d.opts.Build, func() (err error) {
-		p.ref, err = d.back.build(source{Module: m, features: d.info.Features, cache: d.opts.Cache})
+		p.ref, err = d.back.build(source{Module: m, features: d.info.Features, cache: d.opts.Cache, plain: d.opts.Plain})
 		if err == nil {
 			d.programs = append(d.programs, p)
 		}

@@ -14,6 +14,7 @@ type source struct {
 	kernels.Module
 	features Features
 	cache    string
+	plain    bool
 }
 
 // text is the whole source.
@@ -24,6 +25,9 @@ func (s source) text() string { return s.Text }
 // be seen and not optimised away.
 func (s source) options() string {
 	o := []string{"-cl-std=CL1.2", "-cl-mad-enable"}
+	if s.plain {
+		o = append(o, "-cl-opt-disable")
+	}
 	for _, d := range s.Defines {
 		o = append(o, "-D"+d)
 	}

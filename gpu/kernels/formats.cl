@@ -153,7 +153,8 @@ static void put_moved(unit *o, int at, uint2 v, uint down) {
   o->q[at + 1] = (v.y + k) ^ 0x80808080;
 }
 
-#if FORMAT == 2 // Q4_0
+#if FORMAT == 0 || FORMAT == 1 || FORMAT == 30 // F32, F16, BF16: see floats.cl
+#elif FORMAT == 2 // Q4_0
 #define BLOCK_BYTES 18
 #define BLOCK_UNITS 1
 #define PLANE_A 128
@@ -596,6 +597,7 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 }
 #endif
 
+#ifdef BLOCK_BYTES
 // The planes of a tensor of n units that begins at w, moved to unit u of it.
 // u must be a multiple of 8 for formats whose blocks hold 256 values.
 static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
@@ -607,3 +609,53 @@ static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
   p.c = c + u * PLANE_C / 8;
   return p;
 }
+
+// What a lane reads of an activation column for a unit (quantize.cl).
+typedef struct {
+  uint4 a, b;
+  uint2 m;
+} xunit;
+typedef CGLOBAL uint4 xvalues;
+#define UNIT 32
+
+static xunit x_at(CGLOBAL uint4 *xq, CGLOBAL uint2 *xm, int upr, int col, int u) {
+  xunit x;
+  const int at = col * upr;
+  x.a = xq[2 * at + u];
+  x.b = xq[2 * at + upr + u];
+  x.m = xm[at + u];
+  return x;
+}
+
+static float dot_unit(const unit *w, const xunit *x) {
+#if SCALES == 1
+  int s = 0;
+  s = dot4(w->q[0], x->a.x, s);
+  s = dot4(w->q[1], x->a.y, s);
+  s = dot4(w->q[2], x->a.z, s);
+  s = dot4(w->q[3], x->a.w, s);
+  s = dot4(w->q[4], x->b.x, s);
+  s = dot4(w->q[5], x->b.y, s);
+  s = dot4(w->q[6], x->b.z, s);
+  s = dot4(w->q[7], x->b.w, s);
+  float v = w->s0 * (float)s;
+#else
+  int s = 0, t = 0;
+  s = dot4(w->q[0], x->a.x, s);
+  s = dot4(w->q[1], x->a.y, s);
+  s = dot4(w->q[2], x->a.z, s);
+  s = dot4(w->q[3], x->a.w, s);
+  t = dot4(w->q[4], x->b.x, t);
+  t = dot4(w->q[5], x->b.y, t);
+  t = dot4(w->q[6], x->b.z, t);
+  t = dot4(w->q[7], x->b.w, t);
+  float v = w->s0 * (float)s + w->s1 * (float)t;
+#endif
+#if OFFSETS == 1
+  v += w->m0 * (float)((short)x->m.y + (short)(x->m.y >> 16));
+#elif OFFSETS == 2
+  v += w->m0 * (float)(short)x->m.y + w->m1 * (float)(short)(x->m.y >> 16);
+#endif
+  return as_float(x->m.x) * v;
+}
+#endif

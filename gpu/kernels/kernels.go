@@ -67,14 +67,16 @@ func Repack(l Layout) Module {
 	}
 }
 
-// Columns are the column counts that MulVec has kernels for.
+// Columns are the column counts that Mul has kernels for.
 var Columns = []int{1, 2, 4, 8}
 
-// MulVec multiplies weights of a format with one to eight columns.
-func MulVec(l Layout) Module {
+// Mul multiplies weights of a format with one to eight columns: mulvec_N,
+// mulglu_N and muldown.
+func Mul(l Layout) Module {
 	return Module{
-		Name:    "mulvec_" + l.word(),
-		Text:    join("common.cl", "formats.cl") + times("mulvec.cl", Columns...),
+		Name: "mul_" + l.word(),
+		Text: join("common.cl", "quantize.cl", "formats.cl", "floats.cl") +
+			times("mulvec.cl", Columns...) + times("mulglu.cl", Columns...) + join("muldown.cl"),
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4"},
 	}
 }

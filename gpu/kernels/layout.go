@@ -22,7 +22,14 @@ type Layout struct {
 	Table  string // grid that the format looks up, "" for none
 }
 
-// layouts lists the quantised formats; F32, F16 and BF16 stay as they are.
+// floats are the formats that stay as they are in the file.
+var floats = []Layout{
+	{0, "F32", 1, 4, [3]int{1024, 0, 0}, 2, ""},
+	{1, "F16", 1, 2, [3]int{512, 0, 0}, 2, ""},
+	{30, "BF16", 1, 2, [3]int{512, 0, 0}, 2, ""},
+}
+
+// layouts lists the quantised formats.
 var layouts = []Layout{
 	{2, "Q4_0", 32, 18, [3]int{128, 16, 0}, 2, ""},
 	{3, "Q4_1", 32, 20, [3]int{128, 32, 0}, 2, ""},
@@ -51,17 +58,33 @@ var layouts = []Layout{
 	{42, "Q2_0", 64, 18, [3]int{64, 8, 0}, 2, ""},
 }
 
-// Layouts lists all quantised formats.
+// Layouts lists all quantised formats, Floats the others.
 func Layouts() []Layout { return layouts }
+
+// Floats lists F32, F16 and BF16.
+func Floats() []Layout { return floats }
 
 // LayoutOf finds the layout of a ggml type; false for types that have none.
 func LayoutOf(t uint32) (Layout, bool) {
-	for _, l := range layouts {
-		if l.Type == t {
-			return l, true
+	for _, list := range [][]Layout{floats, layouts} {
+		for _, l := range list {
+			if l.Type == t {
+				return l, true
+			}
 		}
 	}
 	return Layout{}, false
+}
+
+// Float says that the format's products take float activations.
+func (l Layout) Float() bool { return l.Block == 1 }
+
+// Unit is the number of values that kernels handle at once.
+func (l Layout) Unit() int {
+	if l.Float() {
+		return 8
+	}
+	return 32
 }
 
 func (l Layout) word() string { return strings.ToLower(l.Name) }
@@ -71,7 +94,7 @@ func (l Layout) word() string { return strings.ToLower(l.Name) }
 func (l Layout) Size(n int64) int64 {
 	var size int64
 	for _, p := range l.Planes {
-		size += (n/32*int64(p)/8 + 15) / 16 * 16
+		size += (n*int64(p)/256 + 15) / 16 * 16
 	}
 	return size
 }

@@ -1,56 +1,21 @@
-// Matrix times a few columns of 8-bit activations: y[c][r] = sum_k w[r][k] x[c][k].
+// Matrix times a few columns of activations: y[c][r] = sum_k w[r][k] x[c][k].
 //
 // A wave takes NR rows; its lanes go over the units of the rows. `split` waves
 // of a work-group share the same rows, each with a part of the units.
 //
-// Activations: xq holds for each column the first halves of all units (16 bytes
-// each), then the second halves; xm holds for each column and unit the scale
-// and the two sums of 16.
-//
 // $NC columns, of which `cols` exist.
+//
+//   v = scale * (w.x + extra[r])    with MUL_BIAS
+//   v *= sigmoid(extra[c * ldx])    with MUL_GATE
+//   y[c*ldy + r] = v, or += v       with MUL_ADD
 
-#define FLAG_BIAS 1 // extra holds one float per row to add first
-#define FLAG_ADD 2  // y holds something already
-
-#ifndef DOT_UNIT
-#define DOT_UNIT
-static float dot_unit(const unit *w, uint4 a, uint4 b, uint2 m) {
-  float d = as_float(m.x);
-#if SCALES == 1
-  int s = 0;
-  s = dot4(w->q[0], a.x, s);
-  s = dot4(w->q[1], a.y, s);
-  s = dot4(w->q[2], a.z, s);
-  s = dot4(w->q[3], a.w, s);
-  s = dot4(w->q[4], b.x, s);
-  s = dot4(w->q[5], b.y, s);
-  s = dot4(w->q[6], b.z, s);
-  s = dot4(w->q[7], b.w, s);
-  float v = w->s0 * (float)s;
-#else
-  int s = 0, t = 0;
-  s = dot4(w->q[0], a.x, s);
-  s = dot4(w->q[1], a.y, s);
-  s = dot4(w->q[2], a.z, s);
-  s = dot4(w->q[3], a.w, s);
-  t = dot4(w->q[4], b.x, t);
-  t = dot4(w->q[5], b.y, t);
-  t = dot4(w->q[6], b.z, t);
-  t = dot4(w->q[7], b.w, t);
-  float v = w->s0 * (float)s + w->s1 * (float)t;
-#endif
-#if OFFSETS == 1
-  v += w->m0 * (float)((short)m.y + (short)(m.y >> 16));
-#elif OFFSETS == 2
-  v += w->m0 * (float)(short)m.y + w->m1 * (float)(short)(m.y >> 16);
-#endif
-  return d * v;
-}
-#endif
+#define MUL_BIAS 1
+#define MUL_ADD 2
+#define MUL_GATE 4
 
 KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, int rows, CGLOBAL uint *restrict tab,
-                              CGLOBAL uint4 *restrict xq, CGLOBAL uint2 *restrict xm, int cols, GLOBAL float *y, int ldy,
-                              int split, CGLOBAL float *extra, int flags, float scale) {
+                              xvalues *restrict xq, CGLOBAL uint2 *restrict xm, int cols, GLOBAL float *y, int ldy,
+                              int split, CGLOBAL float *extra, int ldx, int flags, float scale) {
   LANE_LOCAL
   __local float part[WAVES * NR * $NC];
   const int lane = get_local_id(0) % LANES, wave = get_local_id(0) / LANES;
@@ -71,11 +36,9 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
     for (int r = 0; r < NR; r++) unpack(&wt[r], p[r], u, tab);
 #pragma unroll
     for (int c = 0; c < $NC; c++) {
-      const int at = min(c, cols - 1) * upr;
-      uint4 a = xq[2 * at + u], b = xq[2 * at + upr + u];
-      uint2 m = xm[at + u];
+      xunit x = x_at(xq, xm, upr, min(c, cols - 1), u);
 #pragma unroll
-      for (int r = 0; r < NR; r++) acc[r][c] += dot_unit(&wt[r], a, b, m);
+      for (int r = 0; r < NR; r++) acc[r][c] += dot_unit(&wt[r], &x);
     }
   }
 #pragma unroll
@@ -94,9 +57,10 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
     if (row >= rows || c >= cols) continue;
     float v = 0;
     for (int s = 0; s < split; s++) v += part[((g * split + s) * NR + r) * $NC + c];
-    if (flags & FLAG_BIAS) v += extra[row];
+    if (flags & MUL_BIAS) v += extra[row];
     v *= scale;
-    if (flags & FLAG_ADD) v += y[c * ldy + row];
+    if (flags & MUL_GATE) v /= 1.0f + exp(-extra[c * ldx]);
+    if (flags & MUL_ADD) v += y[c * ldy + row];
     y[c * ldy + row] = v;
   }
 }

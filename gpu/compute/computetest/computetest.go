@@ -47,7 +47,7 @@ func Each(t *testing.T, fn func(t *testing.T, d *compute.Device)) {
 // Open opens a device and closes it at the end of the test.
 func Open(t testing.TB, drv compute.Driver, i compute.Info) *compute.Device {
 	t.Helper()
-	d, err := compute.Open(drv, i, compute.Options{Cache: os.Getenv("OUTCROP_TEST_CACHE")})
+	d, err := compute.Open(drv, i, compute.Options{Cache: os.Getenv("OUTCROP_TEST_CACHE"), Plain: i.CPU})
 	if err != nil {
 		t.Fatal(err)
 	}

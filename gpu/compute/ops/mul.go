@@ -7,25 +7,39 @@ import (
 	"outcrop/gpu/kernels"
 )
 
-// Acts is room for rows of activations rounded to 8 bits (quantize.cl).
+// Acts is room for activation rows: floats, and their 8-bit copy (quantize.cl).
+// Products with float weights read the floats, all others the copy.
 type Acts struct {
-	Cols int             // values of a row, a multiple of 32
+	Cols int             // values of a row
 	Rows int             // rows that fit
+	X    *compute.Buffer // Rows*Cols floats
 	Q    *compute.Buffer // Rows*Cols bytes
 	M    *compute.Buffer // Rows*Cols/32 times a scale and two sums, 8 bytes
 }
 
-// NewActs takes room for rows of cols values from an arena.
-func NewActs(a *compute.Arena, rows, cols int) (*Acts, error) {
+// NewActs takes room for rows of cols values, a multiple of 32, from an arena.
+// floats and rounded say which of the two forms are wanted.
+func NewActs(a *compute.Arena, rows, cols int, floats, rounded bool) (*Acts, error) {
 	if cols%32 != 0 {
 		return nil, fmt.Errorf("activations of %d values: not a multiple of 32", cols)
 	}
-	q, err := a.Alloc(int64(rows) * int64(cols))
-	if err != nil {
-		return nil, err
+	acts := &Acts{Cols: cols, Rows: rows}
+	n := int64(rows) * int64(cols)
+	var err error
+	if floats {
+		if acts.X, err = a.Alloc(4 * n); err != nil {
+			return nil, err
+		}
 	}
-	m, err := a.Alloc(int64(rows) * int64(cols) / 4)
-	return &Acts{Cols: cols, Rows: rows, Q: q, M: m}, err
+	if rounded {
+		if acts.Q, err = a.Alloc(n); err != nil {
+			return nil, err
+		}
+		if acts.M, err = a.Alloc(n / 4); err != nil {
+			return nil, err
+		}
+	}
+	return acts, nil
 }
 
 // Quantize rounds rows of floats to 8 bits.
@@ -37,60 +51,77 @@ func (s *Set) Quantize() (*Quantize, error) {
 	return &Quantize{k}, err
 }
 
-// Run rounds rows rows of a.Cols floats, ldx floats apart, to a.
+// Run rounds rows rows of a.Cols floats of x, ldx floats apart, to a.
 func (o *Quantize) Run(q *compute.Queue, a *Acts, x *compute.Buffer, rows, ldx int) error {
 	upr := a.Cols / 32
 	return q.Launch(o.k, compute.Dim{X: up(upr, 32), Y: rows}, compute.Dim{X: 32},
 		compute.Mem(x), compute.Int(ldx), compute.Int(upr), compute.Mem(a.Q), compute.Mem(a.M))
 }
 
-// What a product does with its result besides writing it.
+// What a product does with its result besides writing it (mulvec.cl).
 const (
-	Bias = 1 // add one float a row, before the scale
+	Bias = 1 // add Extra[r], before the scale
 	Add  = 2 // add to what is there
+	Gate = 4 // multiply with the sigmoid of Extra[c*ExtraLd]
 )
 
-// Out says where a product goes: y[c*Ld + r] = Scale*(w.x + Extra[r]) (+ y).
+// Out says where a product goes: y[c*Ld+r] = Scale*(w.x + Extra[r]) (+ y).
 type Out struct {
-	Y     *compute.Buffer
-	Ld    int
-	Flags int
-	Extra *compute.Buffer // with Bias
-	Scale float32         // 0 counts as 1
+	Y       *compute.Buffer
+	Ld      int
+	Flags   int
+	Extra   *compute.Buffer
+	ExtraLd int
+	Scale   float32 // 0 counts as 1
 }
 
-func (o Out) scale() float32 {
-	if o.Scale == 0 {
+func oneIfZero(v float32) float32 {
+	if v == 0 {
 		return 1
 	}
-	return o.Scale
+	return v
 }
 
-// waves is the number of waves of a work-group of MulVec.
-const waves = 4
+const (
+	waves    = 4  // of a work-group of mulvec and muldown
+	gluWaves = 16 // of mulglu
+)
 
-// MulVec multiplies a matrix with one to eight columns.
-type MulVec struct {
+// MaxColumns is the most columns that Mul takes at once.
+const MaxColumns = 8
+
+// Mul multiplies a matrix, or those of experts, with one to eight columns.
+type Mul struct {
 	set *Set
 	w   *Weight
 	tab *compute.Buffer
-	k   map[int]*compute.Kernel
+	vec map[int]*compute.Kernel
+	glu map[int]*compute.Kernel
+	dwn *compute.Kernel
 }
 
-// MulVec loads the kernels for a matrix.
-func (s *Set) MulVec(w *Weight) (*MulVec, error) {
-	o := &MulVec{set: s, w: w, k: map[int]*compute.Kernel{}}
+// Mul loads the kernels for a matrix.
+func (s *Set) Mul(w *Weight) (*Mul, error) {
+	o := &Mul{set: s, w: w, vec: map[int]*compute.Kernel{}, glu: map[int]*compute.Kernel{}}
 	var err error
 	if o.tab, err = s.table(w.layout.Table); err != nil {
 		return nil, err
 	}
+	m := kernels.Mul(w.layout)
 	for _, n := range kernels.Columns {
-		if o.k[n], err = s.load(kernels.MulVec(w.layout), fmt.Sprintf("mulvec_%d", n)); err != nil {
+		if o.vec[n], err = s.load(m, fmt.Sprintf("mulvec_%d", n)); err != nil {
+			return nil, err
+		}
+		if o.glu[n], err = s.load(m, fmt.Sprintf("mulglu_%d", n)); err != nil {
 			return nil, err
 		}
 	}
-	return o, nil
+	o.dwn, err = s.load(m, "muldown")
+	return o, err
 }
+
+// Weight is the matrix.
+func (o *Mul) Weight() *Weight { return o.w }
 
 // split chooses how many waves share a row group, so that the card has work for
 // all its lanes: many short rows go one wave each, few long ones are shared.
@@ -103,21 +134,119 @@ func (s *Set) split(groups, units int) int {
 	return split
 }
 
-// Run multiplies with columns 0..cols-1 of a, at most eight.
-func (o *MulVec) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
-	w := o.w
-	if a.Cols != w.Cols || cols < 1 || cols > 8 {
-		return errShape("mulvec", "%d columns of %d values, the matrix has %d x %d", cols, a.Cols, w.Rows, w.Cols)
+// columns checks the activations and gives the kernel's column count.
+func (o *Mul) columns(op string, a *Acts, cols int) (int, error) {
+	if a.Cols != o.w.Cols || cols < 1 || cols > MaxColumns || cols > a.Rows {
+		return 0, fmt.Errorf("%s: %d of %d columns of %d values, the matrix has %d x %d", op, cols, a.Rows, a.Cols, o.w.Rows, o.w.Cols)
 	}
 	nc := 1
 	for nc < cols {
 		nc *= 2
 	}
-	upr := w.Cols / 32
+	return nc, nil
+}
+
+// x gives the form of activations that the weights take.
+func (o *Mul) x(a *Acts) (values, meta *compute.Buffer) {
+	if o.w.IsFloat() {
+		return a.X, o.set.none
+	}
+	return a.Q, a.M
+}
+
+// Run multiplies the first matrix with columns 0..cols-1 of a.
+func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
+	nc, err := o.columns("multiply", a, cols)
+	if err != nil {
+		return err
+	}
+	w, upr := o.w, o.w.upr()
 	groups := up(w.Rows, w.layout.Rows)
 	split := o.set.split(groups, upr)
-	return q.Launch(o.k[nc], compute.Dim{X: up(groups, waves/split)}, compute.Dim{X: waves * o.set.lanes},
+	xq, xm := o.x(a)
+	return q.Launch(o.vec[nc], compute.Dim{X: up(groups, waves/split)}, compute.Dim{X: waves * o.set.lanes},
 		compute.Mem(w.Buf), compute.Long(w.units()), compute.Int(upr), compute.Int(w.Rows), compute.Mem(o.tab),
-		compute.Mem(a.Q), compute.Mem(a.M), compute.Int(cols), compute.Mem(out.Y), compute.Int(out.Ld),
-		compute.Int(split), compute.Mem(o.set.or(out.Extra)), compute.Int(out.Flags), compute.Float(out.scale()))
+		compute.Mem(xq), compute.Mem(xm), compute.Int(cols), compute.Mem(out.Y), compute.Int(out.Ld),
+		compute.Int(split), compute.Mem(o.set.or(out.Extra)), compute.Int(out.ExtraLd), compute.Int(out.Flags),
+		compute.Float(oneIfZero(out.Scale)))
+}
+
+// The functions of a feed-forward's gate.
+const (
+	SiLU    = 0
+	GELU    = 1 // tanh approximation
+	Clamped = 2 // gpt-oss
+)
+
+// flags of mulglu.cl
+const (
+	gluBias    = 1
+	gluExperts = 2
+	gluFloats  = 4
+	gluRound   = 8
+)
+
+// GLU is the first half of a feed-forward. The matrix holds the rows of the
+// gate, then as many of the up matrix.
+type GLU struct {
+	Act  int
+	Bias *compute.Buffer // gate rows, up rows, of each expert; nil: none
+	To   *Acts           // X and Q are both written when both are there
+}
+
+func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, a *Acts, cols, slots int, ids *compute.Buffer, used, flags int, g GLU) error {
+	w := o.w
+	if g.Bias != nil {
+		flags |= gluBias
+	}
+	if g.To.X != nil {
+		flags |= gluFloats
+	}
+	if g.To.Q != nil {
+		flags |= gluRound
+	}
+	xq, xm := o.x(a)
+	s := o.set
+	rows := w.Rows / 2
+	if g.To.Cols != rows {
+		return fmt.Errorf("gate: %d rows to activations of %d values", rows, g.To.Cols)
+	}
+	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: gluWaves * s.lanes},
+		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(rows),
+		compute.Mem(o.tab), compute.Mem(xq), compute.Mem(xm), compute.Int(cols),
+		compute.Mem(s.or(ids)), compute.Int(used), compute.Mem(s.or(g.Bias)), compute.Int(g.Act), compute.Int(flags),
+		compute.Mem(s.or(g.To.X)), compute.Mem(s.or(g.To.Q)), compute.Mem(s.or(g.To.M)))
+}
+
+// RunGLU makes act(gate x) * (up x) for columns 0..cols-1.
+func (o *Mul) RunGLU(q *compute.Queue, a *Acts, cols int, g GLU) error {
+	nc, err := o.columns("gate", a, cols)
+	if err != nil {
+		return err
+	}
+	return o.gluLaunch(q, o.glu[nc], a, cols, 1, nil, 1, 0, g)
+}
+
+// RunExperts makes act(gate x) * (up x) for tokens 0..tokens-1 and the used
+// experts of each, whose numbers are in ids (tokens, used): row t*used+j of the
+// result.
+func (o *Mul) RunExperts(q *compute.Queue, a *Acts, tokens, used int, ids *compute.Buffer, g GLU) error {
+	if a.Cols != o.w.Cols || tokens > a.Rows || tokens*used > g.To.Rows {
+		return fmt.Errorf("experts: %d tokens of %d values with %d experts each, the matrix has %d x %d", tokens, a.Cols, used, o.w.Rows, o.w.Cols)
+	}
+	return o.gluLaunch(q, o.glu[1], a, 1, tokens*used, ids, used, gluExperts, g)
+}
+
+// RunDown makes y[t] (+)= Scale * sum_j weight[t,j] * (w_e x[t*used+j] + bias_e).
+// Out.Extra with Bias holds Rows floats for every expert.
+func (o *Mul) RunDown(q *compute.Queue, a *Acts, tokens, used int, ids, weight *compute.Buffer, out Out) error {
+	w, s := o.w, o.set
+	if a.Cols != w.Cols || tokens*used > a.Rows {
+		return fmt.Errorf("experts: %d rows of %d values, the matrix has %d x %d", tokens*used, a.Cols, w.Rows, w.Cols)
+	}
+	xq, xm := o.x(a)
+	return q.Launch(o.dwn, compute.Dim{X: up(up(w.Rows, w.layout.Rows), waves), Y: tokens}, compute.Dim{X: waves * s.lanes},
+		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(w.Rows), compute.Mem(o.tab),
+		compute.Mem(xq), compute.Mem(xm), compute.Mem(ids), compute.Mem(weight), compute.Int(used),
+		compute.Mem(s.or(out.Extra)), compute.Int(out.Flags), compute.Float(oneIfZero(out.Scale)), compute.Mem(out.Y), compute.Int(out.Ld))
 }

@@ -7,13 +7,6 @@ import (
 	"outcrop/gpu/kernels"
 )
 
-// The float types of weights; all other numbers are kernels.Layouts.
-const (
-	F32  = 0
-	F16  = 1
-	BF16 = 30
-)
-
 // Weight is a matrix on a device, or one matrix for each of Count experts.
 type Weight struct {
 	Type       uint32 // ggml's number
@@ -28,18 +21,12 @@ type Weight struct {
 // WeightSize gives the bytes that a matrix takes on the device, and whether
 // kernels know its type and shape.
 func WeightSize(typ uint32, rows, cols int) (int64, error) {
-	switch typ {
-	case F32:
-		return align(int64(rows) * int64(cols) * 4), nil
-	case F16, BF16:
-		return align(int64(rows) * int64(cols) * 2), nil
-	}
 	l, ok := kernels.LayoutOf(typ)
 	if !ok {
 		return 0, fmt.Errorf("tensor type %d: no kernel multiplies it", typ)
 	}
-	if cols%max(l.Block, 32) != 0 {
-		return 0, fmt.Errorf("%s rows of %d values: not whole blocks of %d", l.Name, cols, l.Block)
+	if n := max(l.Block, l.Unit()); cols%n != 0 {
+		return 0, fmt.Errorf("%s rows of %d values: not a multiple of %d", l.Name, cols, n)
 	}
 	return align(l.Size(int64(rows) * int64(cols))), nil
 }
@@ -61,22 +48,17 @@ func NewWeight(typ uint32, rows, cols, count int, buf *compute.Buffer) (*Weight,
 	return w, nil
 }
 
-// units is the number of units of one matrix.
-func (w *Weight) units() int64 { return int64(w.Rows) * int64(w.Cols) / 32 }
+// units is the number of units of one matrix, upr that of a row.
+func (w *Weight) units() int64 { return int64(w.Rows) * int64(w.upr()) }
+func (w *Weight) upr() int     { return w.Cols / w.layout.Unit() }
 
 // IsFloat tells whether the weights are plain floats, which are multiplied with
 // float activations.
-func (w *Weight) IsFloat() bool { return w.Type == F32 || w.Type == F16 || w.Type == BF16 }
+func (w *Weight) IsFloat() bool { return w.layout.Float() }
 
 // FileBytes is the size of one matrix as it lies in a file.
 func (w *Weight) FileBytes() int64 {
 	n := int64(w.Rows) * int64(w.Cols)
-	switch w.Type {
-	case F32:
-		return n * 4
-	case F16, BF16:
-		return n * 2
-	}
 	return n / int64(w.layout.Block) * int64(w.layout.Bytes)
 }
 
@@ -96,7 +78,7 @@ func (s *Set) NewUpload(types ...uint32) (*Upload, error) {
 	u := &Upload{set: s, kernels: map[uint32]*compute.Kernel{}}
 	for _, t := range types {
 		l, ok := kernels.LayoutOf(t)
-		if !ok || u.kernels[t] != nil {
+		if !ok || l.Float() || u.kernels[t] != nil {
 			continue
 		}
 		k, err := s.load(kernels.Repack(l), "repack")
@@ -118,11 +100,7 @@ func (u *Upload) Free() { u.scratch.Free() }
 func (u *Upload) Run(q *compute.Queue, w *Weight, index, row0 int, src []byte) error {
 	base := int64(index) * w.Stride
 	if w.IsFloat() {
-		size := int64(4)
-		if w.Type != F32 {
-			size = 2
-		}
-		return q.Write(w.Buf, base+int64(row0)*int64(w.Cols)*size, src)
+		return q.Write(w.Buf, base+int64(row0)*int64(w.Cols)*int64(w.layout.Bytes), src)
 	}
 	k := u.kernels[w.Type]
 	if k == nil {

@@ -1,0 +1,54 @@
+// F32, F16 and BF16 weights as formats.cl has the others: units of 8 values,
+// multiplied with float activations. Rows lie as in the file.
+
+#if FORMAT == 0 || FORMAT == 1 || FORMAT == 30
+#define UNIT 8
+typedef CGLOBAL float4 xvalues;
+
+typedef struct {
+  float4 a, b;
+} funit;
+#define unit funit
+#define xunit funit
+
+#if FORMAT == 0
+#define VALUE_BYTES 4
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  o->a = ((CGLOBAL float4 *)p.a)[2 * u];
+  o->b = ((CGLOBAL float4 *)p.a)[2 * u + 1];
+}
+#else
+#define VALUE_BYTES 2
+static float wide(uint h) {
+#if FORMAT == 1
+  return half_bits((ushort)h);
+#else
+  return as_float(h << 16);
+#endif
+}
+static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
+  uint4 v = four_at(p.a, u);
+  o->a = (float4)(wide(v.x & 0xffff), wide(v.x >> 16), wide(v.y & 0xffff), wide(v.y >> 16));
+  o->b = (float4)(wide(v.z & 0xffff), wide(v.z >> 16), wide(v.w & 0xffff), wide(v.w >> 16));
+}
+#endif
+
+static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
+  planes p;
+  p.a = w + u * (UNIT * VALUE_BYTES);
+  p.b = p.a;
+  p.c = p.a;
+  return p;
+}
+
+static xunit x_at(CGLOBAL float4 *x, CGLOBAL uint2 *none, int upr, int col, int u) {
+  xunit v;
+  v.a = x[2 * (col * upr + u)];
+  v.b = x[2 * (col * upr + u) + 1];
+  return v;
+}
+
+static float dot_unit(const unit *w, const xunit *x) {
+  return dot(w->a, x->a) + dot(w->b, x->b);
+}
+#endif
