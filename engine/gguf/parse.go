@@ -126,7 +126,7 @@ func parseHeader(data []byte, directory bool) (*header, error) {
 	case h.version == 2 || h.version == 3:
 	case h.version == 1:
 		return nil, errors.New("GGUF version 1 is not supported, 2 and 3 are: convert the file with a newer tool")
-	case bits.ReverseBytes32(h.version) <= 16:
+	case h.version > 0xFFFF && bits.ReverseBytes32(h.version) <= 0xFFFF:
 		return nil, errors.New("big-endian GGUF is not supported: get the little-endian file of this model")
 	default:
 		return nil, fmt.Errorf("GGUF version %d is not supported, 2 and 3 are", h.version)
