@@ -5,7 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 )
 
 // PrivateDir makes a fresh directory that only this user can enter (0700),
@@ -16,7 +19,7 @@ func PrivateDir() (string, error) {
 		if base == "" || len(base) > 70 {
 			continue
 		}
-		dir, err := os.MkdirTemp(base, "outcrop-")
+		dir, err := os.MkdirTemp(base, dirPrefix)
 		if err != nil {
 			continue
 		}
@@ -29,12 +32,41 @@ func PrivateDir() (string, error) {
 		}
 		return dir, nil
 	}
-	dir, err := os.MkdirTemp("", "outcrop-")
+	dir, err := os.MkdirTemp("", dirPrefix)
 	if err != nil {
 		return "", fmt.Errorf("make a private directory for the engine's socket: %w", err)
 	}
 	return dir, nil
 }
+
+// Running lists the sockets of this user's engines, those of other copies of
+// the program too. Some may belong to engines that are gone.
+func Running() []string {
+	var out []string
+	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
+		if base == "" {
+			continue
+		}
+		es, err := os.ReadDir(base)
+		if err != nil {
+			continue
+		}
+		for _, e := range es {
+			p := filepath.Join(base, e.Name(), socketName)
+			if strings.HasPrefix(e.Name(), dirPrefix) && !slices.Contains(out, p) {
+				if st, err := os.Stat(p); err == nil && st.Mode()&os.ModeSocket != 0 {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+const (
+	dirPrefix  = "outcrop-"
+	socketName = "engine.sock"
+)
 
 func randomKey() (string, error) {
 	var b [24]byte

@@ -24,6 +24,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,8 @@ import (
 type Spec struct {
 	Binary string    // "" is this program itself
 	Pack   string    // name, GGUF file or folder, as `outcrop serve` takes it
-	Env    []string  // NAME=VALUE, added to this process's environment; later ones win
+	Base   []string  // the child's environment, such as a recipe applied to ours; nil is ours
+	Env    []string  // NAME=VALUE, added to Base; later ones win
 	Args   []string  // further flags of `outcrop serve`
 	Log    io.Writer // gets the child's standard error as it comes; may be nil
 	// OOMScore is the child's oom_score_adj; 0 means 500. The kernel allows
@@ -103,7 +105,11 @@ func Start(ctx context.Context, s Spec) (*Engine, error) {
 		return nil, err
 	}
 	cmd := exec.Command(s.Binary, args...)
-	cmd.Env = append(os.Environ(), s.Env...)
+	cmd.Env = s.Base
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(slices.Clip(cmd.Env), s.Env...)
 	if e.key != "" {
 		cmd.Env = append(cmd.Env, KeyVariable+"="+e.key)
 	}
@@ -182,7 +188,7 @@ func (e *Engine) arguments() ([]string, error) {
 			return nil, err
 		}
 		e.dir = dir
-		args = append(args, "--socket", filepath.Join(dir, "engine.sock"))
+		args = append(args, "--socket", filepath.Join(dir, socketName))
 	}
 	args = append(args, ParentFlag)
 	args = append(args, e.spec.Args...)
