@@ -21,12 +21,19 @@ func (m *Model) attend(p *pass, l *layer) {
 	grow(&p.q, p.t*qw)
 	grow(&p.k, p.t*kw)
 	grow(&p.v, p.t*vw)
-	p.acts(&p.in, p.xb, p.t, dim, l.q.f.Float && l.k.f.Float && l.v.f.Float)
+	p.acts(&p.in, p.xb, p.t, dim, l.q.f.Float && l.k.f.Float && l.v.f.Float && (a.index == nil || l.idx.q.f.Float && l.idx.k.f.Float))
 	p.begin()
 	p.want(p.q, qw, &l.q, &p.in)
 	p.want(p.k, kw, &l.k, &p.in)
 	p.want(p.v, vw, &l.v, &p.in)
+	if x := a.index; x != nil {
+		p.want(grow(&p.index.q, p.t*x.heads*x.dim), x.heads*x.dim, &l.idx.q, &p.in)
+		p.want(grow(&p.index.k, p.t*x.dim), x.dim, &l.idx.k, &p.in)
+	}
 	p.run()
+	if a.index != nil {
+		m.index(p, l)
+	}
 
 	if a.outGate {
 		grow(&p.gateQ, p.t*a.heads*a.keyDim)
@@ -37,7 +44,7 @@ func (m *Model) attend(p *pass, l *layer) {
 	mem := &p.st.layers[l.index]
 	p.core = attnCore{
 		heads: a.heads, kvHeads: a.kvHeads, keyDim: a.keyDim, valDim: a.valDim,
-		window: a.window, scale: a.scale, softcap: a.softcap, sinks: l.sinks,
+		window: a.window, scale: a.scale, softcap: a.softcap, sinks: l.sinks, index: a.index,
 		q: p.q, qRow: qw, k: &mem.k, v: &mem.v,
 	}
 	p.attention(l)
@@ -118,7 +125,8 @@ type attnCore struct {
 	window         int
 	scale, softcap float32
 	sinks          []float32
-	q              []float32 // (T, qRow): heads of keyDim each at the front
+	index          *indexSpec // nil: all keys in the window
+	q              []float32  // (T, qRow): heads of keyDim each at the front
 	qRow           int
 	k, v           *store // v == k: a value is the front of its key
 	blocks         int    // of context in this pass
@@ -278,6 +286,10 @@ func (c *attnCore) block(p *pass, w *worker, part []float32, g, h, b, t int) {
 	from, to := max(c.firstKey(pos), b*attnBlock), min(pos+1, (b+1)*attnBlock)
 	clearPart(part, c.valDim)
 	if from >= to {
+		return
+	}
+	if c.index != nil && p.index.n[t] >= 0 {
+		c.sparse(p, w, part, g, h, b, t)
 		return
 	}
 	w.scores = room(w.scores, attnBlock)

@@ -51,7 +51,11 @@ type layer struct {
 	ffnNorm, postFFN   []float32 // (dim)
 	outScale           float32   // multiplies the layer's output; 0: none
 
+	hcAttn, hcFFN *hyper        // instead of the norms
+	gram          *ngramWeights // added before the layer
+
 	// attention
+	idx          *indexWeights // which keys are read; nil: all
 	q, k, v, o   matrix
 	qNorm, kNorm []float32 // (keyDim), or the full width
 	sinks        []float32 // (heads)
@@ -240,7 +244,15 @@ func (b *binder) experts(name string, optional bool, cols, rows, count int) bank
 func (b *binder) layer(s *spec, ls *layerSpec, il int) layer {
 	blk := fmt.Sprintf("blk.%d.", il)
 	l := layer{layerSpec: ls, index: il}
-	l.attnNorm = b.vec(blk+"attn_norm.weight", s.dim)
+	if ls.streams {
+		l.hcAttn, l.hcFFN = b.hyper(blk+"hc_attn", s, true), b.hyper(blk+"hc_ffn", s, true)
+	} else {
+		l.attnNorm = b.vec(blk+"attn_norm.weight", s.dim)
+		l.ffnNorm = b.vec(blk+ls.ffnNorm+".weight", s.dim)
+	}
+	if ls.ple {
+		l.gram = b.ngram(s, blk)
+	}
 	if ls.sandwich {
 		l.postAttn = b.vec(blk+"post_attention_norm.weight", s.dim)
 		l.postFFN = b.vec(blk+"post_ffw_norm.weight", s.dim)
@@ -253,7 +265,6 @@ func (b *binder) layer(s *spec, ls *layerSpec, il int) layer {
 	case deltaNet:
 		b.deltaNet(&l, s, blk)
 	}
-	l.ffnNorm = b.vec(blk+ls.ffnNorm+".weight", s.dim)
 	if ls.ff > 0 {
 		l.gate = b.mat(blk+"ffn_gate", s.dim, ls.ff)
 		l.up = b.mat(blk+"ffn_up", s.dim, ls.ff)
@@ -295,6 +306,9 @@ func (b *binder) attention(l *layer, s *spec, blk string) {
 	case qkFull:
 		l.qNorm = b.vec(blk+"attn_q_norm.weight", qRows)
 		l.kNorm = b.vec(blk+"attn_k_norm.weight", kRows)
+	}
+	if a.index != nil {
+		b.index(l, s, blk)
 	}
 	if a.sinks {
 		l.sinks = b.vec(blk+"attn_sinks.weight", a.heads)
@@ -367,15 +381,7 @@ func (b *binder) deltaNet(l *layer, s *spec, blk string) {
 		l.beta = b.mat(blk+"ssm_beta", s.dim, d.valHeads)
 	}
 	// The file has one row of taps per channel; the loops go along channels.
-	taps := b.vec(blk+"ssm_conv1d.weight", d.taps, channels)
-	if taps != nil {
-		l.convTaps = make([]float32, len(taps))
-		for c := range channels {
-			for k := range d.taps {
-				l.convTaps[k*channels+c] = taps[c*d.taps+k]
-			}
-		}
-	}
+	l.convTaps = transposed(b.vec(blk+"ssm_conv1d.weight", d.taps, channels), d.taps, channels)
 	l.dtBias = b.vec(blk+"ssm_dt.bias", d.valHeads)
 	l.decay = b.vec(blk+"ssm_a", d.valHeads)
 	l.deltaNorm = b.vec(blk+"ssm_norm.weight", d.dim)
@@ -433,6 +439,7 @@ type weights struct {
 	embed   matrix // one row per token
 	output  matrix
 	outNorm []float32
+	outMix  *hyper // instead of the norm
 	layers  []layer
 	drafts  []draft
 	ropes   []*rope
@@ -453,7 +460,11 @@ func bind(f *gguf.File, s *spec) (*weights, error) {
 	if w.output.none() {
 		w.output = w.embed
 	}
-	w.outNorm = b.vec(s.outNorm, s.dim)
+	if s.streams > 0 {
+		w.outMix = b.hyper("output_hc", s, false)
+	} else {
+		w.outNorm = b.vec(s.outNorm, s.dim)
+	}
 	for i := range s.layers {
 		w.layers = append(w.layers, b.layer(s, &s.layers[i], i))
 	}

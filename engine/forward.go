@@ -21,6 +21,9 @@ import (
 func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs int) error {
 	p.open(ids)
 	m.embedRows(p, &m.embed, p.x, ids)
+	if H := m.spec.streams; H > 0 {
+		spreadStreams(p.x, p.t, H, m.spec.dim)
+	}
 	for il := range m.layers {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -33,16 +36,27 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 	}
 	p.finish(ids)
 
-	p.norm = grow(&p.norm, p.t*m.spec.dim)
-	p.headNorm = m.outNorm
-	p.tokens(nil, normOut)
+	grow(&p.norm, p.t*m.spec.dim)
+	if m.outMix != nil {
+		m.mixStreams(p, m.outMix, p.norm)
+	} else {
+		p.headNorm = m.outNorm
+		p.tokens(nil, normOut)
+	}
 	m.head(p, &m.output, outputs)
 	return nil
 }
 
 // block runs one layer: x += mixer(norm(x)); x += ffn(norm(x)).
 func (m *Model) block(p *pass, l *layer) {
-	p.tokens(l, normAttn) // xb
+	if l.gram != nil {
+		m.ngram(p, l)
+	}
+	if l.hcAttn != nil {
+		m.mixStreams(p, l.hcAttn, p.xb)
+	} else {
+		p.tokens(l, normAttn) // xb
+	}
 	switch l.mixer {
 	case attention:
 		m.attend(p, l)
@@ -53,7 +67,11 @@ func (m *Model) block(p *pass, l *layer) {
 	}
 	p.tokens(l, addMixer)
 
-	p.tokens(l, normFFN) // xb
+	if l.hcFFN != nil {
+		m.mixStreams(p, l.hcFFN, p.xb)
+	} else {
+		p.tokens(l, normFFN) // xb
+	}
 	if l.ff > 0 {
 		m.dense(p, l)
 	} else {
@@ -66,7 +84,8 @@ func (m *Model) block(p *pass, l *layer) {
 func (p *pass) open(ids []token.ID) {
 	m := p.m
 	p.t = len(ids)
-	grow(&p.x, p.t*m.spec.dim)
+	p.text = append(p.text[:p.st.pos], ids...)
+	grow(&p.x, p.t*m.spec.dim*max(1, m.spec.streams))
 	grow(&p.xb, p.t*m.spec.dim)
 	grow(&p.y, p.t*m.spec.dim)
 	for i, r := range m.ropes {
@@ -123,6 +142,10 @@ func addFFN(p *pass, l *layer, t int, _ *worker) {
 
 // residual adds a block's output, normed first in the sandwich families.
 func (p *pass) residual(l *layer, post []float32, t int) {
+	if l.streams {
+		p.leaveStreams(t)
+		return
+	}
 	dim := p.m.spec.dim
 	x, y := p.x[t*dim:(t+1)*dim], p.y[t*dim:(t+1)*dim]
 	if post != nil {

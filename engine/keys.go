@@ -144,6 +144,34 @@ func (k *keys) perLayer(key string, n, def, lo, hi int) []int {
 	return out
 }
 
+// uints reads a required array of n numbers that are not negative, of any
+// integer type; hash multipliers may be above the largest int64.
+func (k *keys) uints(key string, n int) []uint64 {
+	out := make([]uint64, n)
+	v, _ := k.m.Any(k.name(key))
+	if big, ok := v.([]uint64); ok && len(big) == n {
+		copy(out, big)
+		return out
+	}
+	x, err := k.m.Ints(k.name(key))
+	if err != nil {
+		k.fail("%w", err)
+		return out
+	}
+	if len(x) != n {
+		k.fail("key %q has %d values, want %d", k.name(key), len(x), n)
+		return out
+	}
+	for i, v := range x {
+		if v < 0 {
+			k.fail("key %q value %d is %d, want 0 or more", k.name(key), i, v)
+			return out
+		}
+		out[i] = uint64(v)
+	}
+	return out
+}
+
 // flags reads a bool per layer, stored as an array of bools or of integers;
 // nil when absent.
 func (k *keys) flags(key string, n int) []bool {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"outcrop/engine/gguf"
@@ -112,7 +113,12 @@ func (m *Model) warm(ctx context.Context) error {
 			return err
 		}
 		// Advice is a wish; a system that refuses it reads later.
-		_ = f.Advise(t, 0, t.Bytes, gguf.WillNeed)
+		// Tables that are read a row at a time must not be read ahead.
+		how := gguf.WillNeed
+		if strings.HasPrefix(t.Name, "per_layer_token_embd") {
+			how = gguf.Random
+		}
+		_ = f.Advise(t, 0, t.Bytes, how)
 		done += t.Bytes
 		if m.options.Progress != nil {
 			m.options.Progress("load", done, m.pack.size)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"outcrop/engine/quant"
+	"outcrop/engine/token"
 )
 
 // pass holds the buffers of forward, named as in the papers and sized for the
@@ -14,7 +15,8 @@ type pass struct {
 	// tentative: recurrent states are logged, not changed.
 	tentative bool
 
-	x      []float32   // (T, dim) residual stream
+	text   []token.ID  // the timeline with the tokens of this pass
+	x      []float32   // (T, dim) residual stream; with hyper-connections (T, streams, dim)
 	xb     []float32   // (T, dim) input of a block
 	y      []float32   // (T, dim) output of a block
 	q      []float32   // (T, q width)
@@ -32,7 +34,10 @@ type pass struct {
 	ab    []float32 // (T, 2*valHeads): decay and beta
 	braw  []float32 // (T, 2*valHeads): products before that
 
-	mix mixture
+	mix   mixture
+	hyper hyperPass
+	gram  ngramPass
+	index indexPass
 
 	norm     []float32 // (T, dim) after the final norm
 	headNorm []float32 // (dim) weights of that norm

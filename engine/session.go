@@ -196,6 +196,7 @@ func (s *Session) restore(n, prompt int) int {
 			mem := &s.st.layers[j]
 			copy(mem.s, c.s[j])
 			copy(mem.hist, c.s[j][len(mem.s):])
+			copy(mem.gram, c.s[j][len(mem.s)+len(mem.hist):])
 		}
 		s.fresh = append(s.fresh[:0], c.logits...)
 		s.hidden = append(s.hidden[:0], c.hidden...)
@@ -241,8 +242,8 @@ func (s *Session) snap() {
 		c.s = make([][]float32, len(s.st.layers))
 	}
 	for j := range s.st.layers {
-		if mem := &s.st.layers[j]; mem.s != nil || mem.hist != nil {
-			c.s[j] = append(append(c.s[j][:0], mem.s...), mem.hist...)
+		if mem := &s.st.layers[j]; mem.s != nil || mem.gram != nil {
+			c.s[j] = append(append(append(c.s[j][:0], mem.s...), mem.hist...), mem.gram...)
 		}
 	}
 	c.logits = append(c.logits, s.fresh...)

@@ -30,9 +30,10 @@ type spec struct {
 	layers []layerSpec // the trunk
 	drafts []layerSpec // multi-token prediction blocks after it (nextn)
 
-	outNorm string // name of the final norm's tensor
-	streams int    // hyper-connection streams; 0: an ordinary residual
-	ple     *pleSpec
+	outNorm    string // name of the final norm's tensor
+	streams    int    // hyper-connection streams; 0: an ordinary residual
+	streamRank int    // of their mixers
+	ple        *pleSpec
 }
 
 // layerSpec is one layer: what mixes tokens, what follows, and their sizes.
@@ -46,10 +47,11 @@ type layerSpec struct {
 	sandwich bool   // norms after the mixer and the feed-forward too (Gemma)
 	ffnNorm  string // name of the norm before the feed-forward
 
-	act    activation
-	ff     int // width of the dense feed-forward; 0: routed experts
-	expert expertSpec
-	ple    bool // the n-gram block adds to the streams before this layer
+	act     activation
+	ff      int // width of the dense feed-forward; 0: routed experts
+	expert  expertSpec
+	streams bool // hyper-connection mixers instead of norms
+	ple     bool // the n-gram table adds to the streams before this layer
 }
 
 // mixerKind is what carries information between positions.
@@ -120,16 +122,15 @@ type indexSpec struct {
 
 // pleSpec describes the hashed n-gram table of qwen4exp (models.md 3.2).
 type pleSpec struct {
-	dim          int // values per table row
-	ngram        int // longest n
-	headsPerN    int
-	taps         int
-	eos          int64
-	multipliers  []uint64
-	offsets      []uint64
-	sizes        []uint64
-	tableRows    int64
-	pictureToken int64
+	dim         int // values per table row
+	ngram       int // longest n
+	headsPerN   int
+	taps        int
+	eos         int64
+	multipliers []uint64
+	offsets     []uint64
+	sizes       []uint64
+	rows        int64 // of the whole table
 }
 
 // activation is the function of a feed-forward's gate.
@@ -184,6 +185,7 @@ var families = []family{
 	{"qwen3next", "Qwen 3 Next, Qwen 3 Coder Next", qwen3nextSpec},
 	{"qwen35", "Qwen 3.5, Qwen 3.6 dense", qwen35Spec},
 	{"qwen35moe", "Qwen 3.5, Qwen 3.6 MoE", qwen35moeSpec},
+	{"qwen4exp", "Qwen 3.8 Flash Next", qwen4expSpec},
 	{"gemma3", "Gemma 3", gemma3Spec},
 	{"gpt-oss", "gpt-oss", gptossSpec},
 	{"glm4moe", "GLM-4.5, 4.6, 4.7", glm4moeSpec},

@@ -22,6 +22,10 @@ type state struct {
 type memory struct {
 	k, v store // attention; latent attention keeps its rows in k
 
+	raw, blocks store // sparse indexer: raw keys, and keys of complete blocks
+
+	gram []float32 // n-gram table: (back, streams*dim) convolution inputs
+
 	// gated delta net
 	s    []float32 // (valHeads, dim values, dim keys)
 	hist []float32 // (taps-1, channels): convolution inputs before the next token
@@ -34,6 +38,7 @@ type deltaLog struct {
 	k     []float32 // (window, keyHeads, dim)
 	d     []float32 // (window, valHeads, dim)
 	decay []float32 // (window, valHeads)
+	gram  []float32 // (window, streams*dim): of the n-gram table
 }
 
 // maxWindow is the most tokens that can be run tentatively at once.
@@ -56,6 +61,10 @@ func newMemory(m *Model, l *layerSpec) memory {
 	case attention:
 		mem.k = newStore(m.kv, l.attn.kvHeads, l.attn.keyDim, m.context)
 		mem.v = newStore(m.kv, l.attn.kvHeads, l.attn.valDim, m.context)
+		if x := l.attn.index; x != nil {
+			mem.raw = newStore(l.attn.index.kind(m.kv), 1, x.dim, m.context)
+			mem.blocks = newStore(l.attn.index.kind(m.kv), 1, x.dim, (m.context+x.ratio-1)/x.ratio)
+		}
 	case latent:
 		mem.k = newStore(m.kv, 1, l.latent.kvRank+l.latent.rot, m.context)
 	case deltaNet:
@@ -63,20 +72,37 @@ func newMemory(m *Model, l *layerSpec) memory {
 		mem.s = make([]float32, d.valHeads*d.dim*d.dim)
 		mem.hist = make([]float32, (d.taps-1)*d.channels())
 	}
+	if l.ple {
+		mem.gram = make([]float32, m.spec.ple.back()*m.spec.streams*m.spec.dim)
+	}
 	return mem
+}
+
+// kind is how the indexer's keys are kept: they choose, so they are not
+// rounded further than to halves.
+func (x *indexSpec) kind(kv kvKind) kvKind {
+	if kv == kvF32 {
+		return kvF32
+	}
+	return kvF16
 }
 
 // channels is the width of a delta net's convolution: q, k and v of all heads.
 func (d *deltaSpec) channels() int { return (2*d.keyHeads + d.valHeads) * d.dim }
 
 // recurrent says whether a layer keeps a state that cannot be cut back.
-func (l *layerSpec) recurrent() bool { return l.mixer == deltaNet || l.mixer == shortConv }
+func (l *layerSpec) recurrent() bool { return l.mixer == deltaNet || l.mixer == shortConv || l.ple }
 
 // kvBytes is the memory of the cached rows of one more position.
 func (l *layerSpec) kvBytes(kind kvKind) int64 {
 	switch l.mixer {
 	case attention:
-		return int64(l.attn.kvHeads) * (kind.rowBytes(l.attn.keyDim) + kind.rowBytes(l.attn.valDim))
+		n := int64(l.attn.kvHeads) * (kind.rowBytes(l.attn.keyDim) + kind.rowBytes(l.attn.valDim))
+		if x := l.attn.index; x != nil {
+			b := x.kind(kind).rowBytes(x.dim)
+			n += b + b/int64(x.ratio)
+		}
+		return n
 	case latent:
 		return kind.rowBytes(l.latent.kvRank + l.latent.rot)
 	}
@@ -98,6 +124,7 @@ func (st *state) reset() {
 	for i := range st.layers {
 		clear(st.layers[i].s)
 		clear(st.layers[i].hist)
+		clear(st.layers[i].gram)
 	}
 }
 
@@ -108,10 +135,14 @@ func (st *state) accept(m *Model, t, n int) {
 	st.pos += n - t
 	st.kept = n
 	for i := range m.layers {
+		mem := &st.layers[i]
+		if m.layers[i].ple {
+			shiftInputs(mem.gram, mem.log[st.book].gram, n, m.spec.ple.back(), m.spec.streams*m.spec.dim)
+		}
 		if m.layers[i].mixer != deltaNet {
 			continue
 		}
-		d, mem := &m.layers[i].delta, &st.layers[i]
+		d := &m.layers[i].delta
 		shiftInputs(mem.hist, mem.log[st.book].u, n, d.taps-1, d.channels())
 	}
 }
@@ -152,7 +183,8 @@ func (st *state) bytes() int64 {
 	var n int64
 	for i := range st.layers {
 		mem := &st.layers[i]
-		n += mem.k.bytes(st.ctx) + mem.v.bytes(st.ctx) + 4*int64(len(mem.s)+len(mem.hist))
+		n += mem.k.bytes(mem.k.ctx) + mem.v.bytes(mem.v.ctx) + mem.raw.bytes(mem.raw.ctx) + mem.blocks.bytes(mem.blocks.ctx)
+		n += 4 * int64(len(mem.s)+len(mem.hist)+len(mem.gram))
 	}
 	return n
 }

@@ -19,10 +19,11 @@ type worker struct {
 	parked atomic.Bool
 	wake   chan struct{}
 
-	scores []float32 // attention: scores of one context block; router: scores of experts
-	pad    []float32 // cache: a row padded to whole groups
-	acc    []float32 // attention: partial results
-	row    []float32 // delta net and others: one row of state
+	scores []float32   // attention: scores of one context block; router: scores of experts
+	pad    []float32   // cache: a row padded to whole groups
+	cand   []candidate // indexer: blocks to choose from
+	acc    []float32   // attention: partial results
+	row    []float32   // delta net and others: one row of state
 }
 
 // pool is a fixed set of workers. run publishes a job and works on it too;
