@@ -1,6 +1,6 @@
 package quant
 
-// Kernels in avx512_amd64.s: for each row and each activation row of g,
+// Kernels in rows_avx512_amd64.s: for each row and each activation row of p,
 // Format.product.
 
 //go:noescape
@@ -10,13 +10,52 @@ func rowsQ4_0x512(p *gemv)
 func rowsQ4_1x512(p *gemv)
 
 //go:noescape
+func rowsQ5_0x512(p *gemv)
+
+//go:noescape
+func rowsQ5_1x512(p *gemv)
+
+//go:noescape
 func rowsQ8_0x512(p *gemv)
+
+//go:noescape
+func rowsQ2_Kx512(p *gemv)
+
+//go:noescape
+func rowsQ3_Kx512(p *gemv)
 
 //go:noescape
 func rowsQ4_Kx512(p *gemv)
 
 //go:noescape
+func rowsQ5_Kx512(p *gemv)
+
+//go:noescape
 func rowsQ6_Kx512(p *gemv)
+
+//go:noescape
+func rowsIQ4_NLx512(p *gemv)
+
+//go:noescape
+func rowsIQ4_XSx512(p *gemv)
+
+//go:noescape
+func rowsTQ1_0x512(p *gemv)
+
+//go:noescape
+func rowsTQ2_0x512(p *gemv)
+
+//go:noescape
+func rowsMXFP4x512(p *gemv)
+
+//go:noescape
+func rowsNVFP4x512(p *gemv)
+
+//go:noescape
+func rowsQ1_0x512(p *gemv)
+
+//go:noescape
+func rowsQ2_0x512(p *gemv)
 
 //go:noescape
 func quantize512(r *record, x *float32, groups int)

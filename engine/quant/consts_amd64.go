@@ -1,31 +1,92 @@
 package quant
 
 // consts512 is what the AVX-512 kernels load: assembly reaches the fields
-// through their offsets in go_asm.h. Fields of 64 bytes first.
+// through their offsets in go_asm.h.
+//
+// Matrices are operands of VGF2P8AFFINEQB, one for each 8 bytes of a register;
+// "places" are operands of byte and word permutations.
 type consts512 struct {
-	flip    [64]byte     // 0x80
-	nib     [8]uint64    // matrices: low nibble in the even 16 bytes, high nibble in the odd
-	nib8    [8]uint64    // the same, 8 less, plus 128 with imm8 0x78
-	nib32   [8]uint64    // low nibble in the lower 32 bytes, high nibble in the upper
-	six     [2][8]uint64 // Q6_K: upper bits of values 0..63 and 64..127 of 128
-	sixLow  [8]uint64
-	sixHigh [8]uint64
-	half18  [32]uint16 // halves that lie 18 bytes apart
-	half34  [2][32]uint16
-	word20  [32]uint16 // pairs of halves that lie 20 bytes apart
-	k4      k4Consts
-	order16 [16]byte // shuffles bytes 0..15 into the order of record.neg16
-}
+	flip [64]byte // 0x80
 
-// k4Consts splits the 16 bytes of halves and 6-bit numbers at the start of a
-// Q4_K or Q5_K block.
-type k4Consts struct {
-	low    [64]byte   // byte 0 of each dword: where the low bits are
-	high   [64]byte   // where the upper two bits are
-	shift  [16]uint32 // of the low bits
-	mask   [16]uint32 // of the low bits
-	upper  [16]uint32 // mask of the upper bits
-	halves [16]uint16 // d eight times, then dmin
+	// 4 bits and more.
+	nib     [8]uint64    // matrices: low nibble in the even 16 bytes, high nibble in the odd
+	nib8    [8]uint64    // the same; with immediate 0x78 less 8 and plus 128
+	nib32   [8]uint64    // low nibble in the lower 32 bytes, high nibble in the upper
+	nib64   [8]uint64    // low nibble in the even 8 bytes, high nibble in the odd
+	low     [8]uint64    // low nibble
+	high    [8]uint64    // high nibble
+	sixth   [2][8]uint64 // Q6_K: upper bits of values 0..63 and 64..127; with 0x60 less 32 and plus 128
+	fifth   [4][8]uint64 // Q5_K: bit 2j to bit 4 in the lower half, bit 2j+1 in the upper
+	sixteen [64]byte     // 16
+	uneven  [64]byte     // levels4 plus 128, four times
+	e2m1    [64]byte     // levelsE2M1 plus 128, four times
+
+	// 3 bits and less.
+	pairs    [2][8]uint64  // pairs of bits 0 and 1, 2 and 3: lower half, upper half
+	third    [4][8]uint64  // Q3_K: bit 2j, 2j+1 of the third bits; with 0x7c less 4 and plus 128
+	bias127  [64]byte      // 127
+	bias129  [64]byte      // 129
+	three    [64]byte      // 3
+	quads    [64]byte      // Q2_0: places of the bytes of four values
+	quadBits [64]byte      // Q2_0: their shifts
+	power    [4][32]uint16 // TQ1_0: powers of 3 for the digits
+	threeW   [32]uint16    // TQ1_0: 3
+	highW    [32]uint16    // TQ1_0: 0xff00
+
+	// Scales.
+	half18  [32]uint16 // places of halves 18 bytes apart
+	half22  [32]uint16 // 22 bytes, the first six
+	half22b [32]uint16 // the last two, from byte 112
+	pair24  [32]uint16 // pairs of halves 24 bytes apart, the first six
+	pair24b [32]uint16 // the last two, from byte 128
+	half34  [32]uint16 // four halves 34 bytes apart
+	pair20  [32]uint16 // pairs of halves 20 bytes apart
+	byte17  [64]byte   // bytes 17 bytes apart, each to a dword
+	two18   [32]uint16 // four halves 18 bytes apart, each for 64 values
+	lowK    [64]byte   // Q4_K: bytes with the low bits of scales and offsets, each to a dword
+	highK   [64]byte   // Q4_K: bytes with their upper two bits
+	shiftK  [16]uint32 // Q4_K: shift of the low bits
+	maskK   [16]uint32 // Q4_K: mask of the low bits
+	upperK  [16]uint32 // Q4_K: mask of the upper bits
+	halvesK [16]uint16 // places of d, eight times, and dmin
+	shift3  [16]uint32 // Q3_K: shift of the low bits of scales
+	rotate3 [16]uint32 // Q3_K: rotation of their upper bits to bits 4 and 5
+	low3    [16]byte   // Q3_K: places of their low bits
+	high3   [16]byte   // Q3_K: places of their upper bits
+	order16 [16]byte   // bytes 0..15 in the order of record.neg16
+	order32 [16]byte   // bytes 0..7 in the order of record.d
+	dword32 [8]uint32  // places of dwords in that order
+	dword64 [16]uint32 // places of the upper dwords of quadwords in that order
+	doubled [8]byte    // NVFP4: places of quadwords, each twice
+	nibs    uint64     // PDEP masks: a nibble to each byte,
+	tops    uint64     // two bits above it
+	evens   uint64     // PEXT masks: even bits
+	odds    uint64     // odd bits
+
+	// i-quants (grids_avx512_amd64.go).
+	codes2XXS [2][256]byte  // IQ2_XXS: two bits for each of components 0..3; 4..7
+	codes2XS  [2][512]byte  // IQ2_XS
+	codes2S   [2][1024]byte // IQ2_S
+	codes3XXS [2][256]byte  // IQ3_XXS: three bits for each of four components: low byte; upper four bits
+	codes3S   [2][512]byte  // IQ3_S
+	codes1    [2049]uint16  // IQ1: two bits for each of eight components
+	_         [62]byte
+	at2       [3][4][64]byte // places of the codes of values 64z..64z+63, by places of codes (see gridPlaces)
+	at3       [4][64]byte    // the same for four components a code
+	at1       [2][32]uint16  // the same for codes in dwords
+	sign      [2][4][64]byte // places of the signs of values 64z..64z+63
+	bit       [64]byte       // 1 << i%8
+	parity    [8]uint64      // matrix: bit 7 becomes the parity of bits 0..6
+	fields2   [64]byte       // VPMULTISHIFTQB: eight fields of two bits out of 16
+	fields3   [64]byte       // four fields of three bits out of 16
+	fields7   [64]byte       // four fields of seven bits at bit 0 of each 8 bytes
+	fields7b  [64]byte       // at bit 32
+	levels2   [64]byte       // levels plus 128, by the low two bits
+	levels3   [64]byte       // by the low three bits
+	levelsS   [64]byte
+	levels1   [64]byte // eight times, plus 128
+	signs1    [8]uint32
+	k1        [16]uint32 // IQ1: shifts 0, 3, 6, 9
 }
 
 // affine is a matrix for VGF2P8AFFINEQB: bit i of the result is the exclusive
@@ -39,68 +100,132 @@ func affine(rows [8]byte) uint64 {
 	return m
 }
 
-// spreadQ repeats matrices over the eight quadwords of a register.
-func spreadQ(pattern string, m ...uint64) (q [8]uint64) {
+// matrices repeats matrices over the eight quadwords of a register.
+func matrices(pattern string, m ...uint64) (q [8]uint64) {
 	for i := range q {
 		q[i] = m[pattern[i]-'0']
 	}
 	return q
 }
 
-var c512 = func() (c consts512) {
-	for i := range c.flip {
-		c.flip[i] = 0x80
+// full repeats a byte over a register.
+func full(b byte) (v [64]byte) {
+	for i := range v {
+		v[i] = b
 	}
-	low := affine([8]byte{1, 2, 4, 8, 0, 0, 0, 0})
-	high := affine([8]byte{16, 32, 64, 128, 0, 0, 0, 0})
-	c.nib = spreadQ("00110011", low, high)
-	c.nib32 = spreadQ("00001111", low, high)
-	// n-8+128: bit 3 goes to bit 7 and, inverted by the immediate, to bits 3..6.
-	low8 := affine([8]byte{1, 2, 4, 8, 8, 8, 8, 8})
-	high8 := affine([8]byte{16, 32, 64, 128, 128, 128, 128, 128})
-	c.nib8 = spreadQ("00110011", low8, high8)
-	c.sixLow = spreadQ("00000000", low)
-	c.sixHigh = spreadQ("00000000", high)
-	// u-32+128: bit 5 goes to bit 7 and, inverted, to bits 5 and 6. Pair k of
-	// the upper bits is bits 2k and 2k+1.
-	pair := func(k int) uint64 {
-		lo, hi := byte(1<<(2*k)), byte(2<<(2*k))
-		return affine([8]byte{0, 0, 0, 0, lo, hi, hi, hi})
-	}
-	c.six[0] = spreadQ("00001111", pair(0), pair(1))
-	c.six[1] = spreadQ("00001111", pair(2), pair(3))
-	for i := range 8 {
-		p := order32(i)
-		c.half18[p] = uint16(18 * (i % 4) / 2)
-		if i >= 4 {
-			c.half18[p] = uint16(32 + (18*i-64)/2)
-		}
-		c.half34[0][p] = uint16(34 * (i % 4) / 2)
-		if i%4 >= 2 {
-			c.half34[0][p] = uint16(32 + (34*(i%4)-64)/2)
-		}
-		word := uint16(20 * (i % 4) / 2)
-		if i >= 4 {
-			word += 32
-		}
-		c.word20[p], c.word20[p+8] = word, word+1
-		k := &c.k4
-		k.halves[i], k.halves[8+i] = 0, 1
-		b := byte(i)
-		if i < 4 {
-			k.low[4*p], k.low[32+4*p] = 4+b, 8+b
-			k.mask[p], k.mask[8+p] = 63, 63
-		} else {
-			k.low[4*p], k.low[32+4*p] = 8+b, 8+b
-			k.high[4*p], k.high[32+4*p] = b, 4+b
-			k.shift[8+p] = 4
-			k.mask[p], k.mask[8+p] = 15, 15
-			k.upper[p], k.upper[8+p] = 0x30, 0x30
-		}
-	}
-	for i := range 16 {
-		c.order16[order16(i)] = byte(i)
-	}
+	return v
+}
 
+var c512 = func() (c consts512) {
+	c.flip, c.sixteen, c.bias127, c.bias129, c.three = full(0x80), full(16), full(127), full(129), full(3)
+	c.bits()
+	c.scales()
+	c.grids()
 	return c
 }()
+
+// bits fills the constants of the weights.
+func (c *consts512) bits() {
+	const all, halves = "00000000", "00001111"
+	low := affine([8]byte{1, 2, 4, 8})
+	high := affine([8]byte{16, 32, 64, 128})
+	c.low, c.high = matrices(all, low), matrices(all, high)
+	c.nib = matrices("00110011", low, high)
+	c.nib32 = matrices(halves, low, high)
+	c.nib64 = matrices("01010101", low, high)
+	// n-8+128: bit 3 goes to bit 7 and, inverted by the immediate, to bits 3..6.
+	c.nib8 = matrices("00110011", affine([8]byte{1, 2, 4, 8, 8, 8, 8, 8}),
+		affine([8]byte{16, 32, 64, 128, 128, 128, 128, 128}))
+	for j := range 4 {
+		// h<<4 of Q5_K.
+		a, b := byte(1)<<(2*j), byte(2)<<(2*j)
+		c.fifth[j] = matrices(halves, affine([8]byte{4: a}), affine([8]byte{4: b}))
+		// 4*h-4+128: h goes to bit 7 and, inverted, to bits 2..6.
+		c.third[j] = matrices(halves, affine([8]byte{0, 0, a, a, a, a, a, a}), affine([8]byte{0, 0, b, b, b, b, b, b}))
+	}
+	// 16*u-32+128: bit 1 of u goes to bit 7 and, inverted, to bits 5 and 6.
+	upper := func(pair int) uint64 {
+		a, b := byte(1)<<(2*pair), byte(2)<<(2*pair)
+		return affine([8]byte{0, 0, 0, 0, a, b, b, b})
+	}
+	pair := func(pair int) uint64 { return affine([8]byte{byte(1) << (2 * pair), byte(2) << (2 * pair)}) }
+	for j := range 2 {
+		c.sixth[j] = matrices(halves, upper(2*j), upper(2*j+1))
+		c.pairs[j] = matrices(halves, pair(2*j), pair(2*j+1))
+	}
+	for i := range 64 {
+		c.uneven[i] = byte(levels4[i%16]) + 128
+		c.e2m1[i] = byte(levelsE2M1[i%16]) + 128
+		c.quads[i] = byte(i / 4)
+		c.quadBits[i] = byte(i%8/4*32 + 2*(i%4))
+	}
+	// The digits of TQ1_0 in order: which power of three a lane of 16 values has.
+	powers := [5]uint16{1, 3, 9, 27, 81}
+	for v := range 256 {
+		n := v / 32
+		if v >= 160 {
+			n = (v - 160) / 16
+		}
+		if v >= 240 {
+			n = (v - 240) / 4
+		}
+		if v%2 == 0 { // two neighbours always have the same power
+			c.power[v/64][v%64/2] = powers[n]
+		}
+	}
+	for i := range c.threeW {
+		c.threeW[i], c.highW[i] = 3, 0xff00
+	}
+}
+
+// scales fills the constants of the scales.
+func (c *consts512) scales() {
+	// place is the number of the half at byte at out of two loads of 64 bytes,
+	// of which the second begins at byte second.
+	place := func(at, second int) uint16 {
+		if at < 64 {
+			return uint16(at / 2)
+		}
+		return uint16(32 + (at-second)/2)
+	}
+	for b := range 8 {
+		p := order32(b)
+		c.half18[p] = place(18*b, 64)
+		c.half34[p] = place(34*(b%4), 64)
+		c.two18[p] = place(18*(b/2), 64)
+		c.pair20[p] = place(20*(b%4), 0) + uint16(b/4*32)
+		c.pair20[p+8] = c.pair20[p] + 1
+		if b < 6 {
+			c.half22[p], c.pair24[p] = place(22*b, 64), place(24*b, 64)
+		} else {
+			c.half22b[p], c.pair24b[p] = uint16(22*b-112)/2, uint16(24*b-128)/2
+		}
+		c.pair24[p+8], c.pair24b[p+8] = c.pair24[p]+1, c.pair24b[p]+1
+		c.byte17[4*p] = byte(17 * b)
+		if 17*b >= 64 {
+			c.byte17[4*p] = byte(64 + 17*b - 64)
+		}
+		c.halvesK[p], c.halvesK[p+8] = 0, 1
+		if b < 4 {
+			c.lowK[4*p], c.lowK[32+4*p] = byte(4+b), byte(8+b)
+			c.maskK[p], c.maskK[8+p] = 63, 63
+		} else {
+			c.lowK[4*p], c.lowK[32+4*p] = byte(8+b), byte(8+b)
+			c.highK[4*p], c.highK[32+4*p] = byte(b), byte(4+b)
+			c.shiftK[8+p] = 4
+			c.maskK[p], c.maskK[8+p] = 15, 15
+			c.upperK[p], c.upperK[8+p] = 0x30, 0x30
+		}
+		c.order32[p] = byte(b)
+		c.dword32[p], c.dword64[p] = uint32(b), uint32(2*b+1)
+	}
+	for s := range 16 {
+		p := order16(s)
+		c.order16[p] = byte(s)
+		c.low3[p], c.high3[p] = byte(s%8), byte(8+s%4)
+		c.shift3[p], c.rotate3[p] = uint32(s/8*4), uint32(4-s/4*2)&31
+	}
+	c.doubled = [8]byte{0, 0, 1, 1, 2, 2, 3, 3}
+	c.nibs, c.tops = 0x0f0f0f0f0f0f0f0f, 0x3030303030303030
+	c.evens, c.odds = 0x5555555555555555, 0xaaaaaaaaaaaaaaaa
+}
