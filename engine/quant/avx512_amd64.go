@@ -34,10 +34,31 @@ func rowsQ5_Kx512(p *gemv)
 func rowsQ6_Kx512(p *gemv)
 
 //go:noescape
+func rowsIQ2_XXSx512(p *gemv)
+
+//go:noescape
+func rowsIQ2_XSx512(p *gemv)
+
+//go:noescape
+func rowsIQ3_XXSx512(p *gemv)
+
+//go:noescape
+func rowsIQ1_Sx512(p *gemv)
+
+//go:noescape
 func rowsIQ4_NLx512(p *gemv)
 
 //go:noescape
+func rowsIQ3_Sx512(p *gemv)
+
+//go:noescape
+func rowsIQ2_Sx512(p *gemv)
+
+//go:noescape
 func rowsIQ4_XSx512(p *gemv)
+
+//go:noescape
+func rowsIQ1_Mx512(p *gemv)
 
 //go:noescape
 func rowsTQ1_0x512(p *gemv)

@@ -56,10 +56,9 @@ func (c *consts512) grids() {
 			n := 8*z + i/8 // of the vector of eight that value 64z+i is in
 			for kind := range 3 {
 				c.at2[kind][z][i] = gridPlace(kind, n) | byte(i%2*64)
-			}
-			for kind := range 2 {
 				c.sign[kind][z][i] = gridPlace(kind, n)
 			}
+			c.move1[z][i] = byte(2 * (2*z + i/32))
 			c.at3[z][i] = byte(16*z+i/4) | byte(i%2*64)
 		}
 	}
@@ -80,7 +79,10 @@ func (c *consts512) grids() {
 		}
 	}
 	c.parity = matrices("00000000", affine([8]byte{1, 2, 4, 8, 16, 32, 64, 127}))
-	for i := range c.k1 {
-		c.k1[i] = uint32(3 * (i % 4))
+	for i := range 16 {
+		c.rotate1[i] = uint32(8-3*(i%4)) & 31
+		c.word1[0][2*i], c.word1[1][2*i] = uint16(i/4), uint16(4+i/4)
+		c.shift1M[i] = uint32(3 * (i / 4))
 	}
+	c.tops1M = 0xf000f000f000f000
 }
