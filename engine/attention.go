@@ -38,7 +38,8 @@ func (m *Model) attend(p *pass, l *layer) {
 	if a.outGate {
 		grow(&p.gateQ, p.t*a.heads*a.keyDim)
 	}
-	p.tokens(l, turnAndKeep)
+	p.tokens(l, turnQuery)
+	p.tokens(l, keepKey)
 
 	grow(&p.att, p.t*a.heads*a.valDim)
 	mem := &p.st.layers[l.index]
@@ -59,12 +60,10 @@ func (m *Model) attend(p *pass, l *layer) {
 	p.run()
 }
 
-// turnAndKeep norms and rotates the heads of a token's query and key and puts
-// key and value into the cache. With a gate it also takes query and gate,
-// which alternate head by head, apart.
-func turnAndKeep(p *pass, l *layer, t int, w *worker) {
-	a, eps := &l.attn, p.m.spec.eps
-	kd := a.keyDim
+// turnQuery norms and rotates the heads of a token's query. With a gate it also
+// takes query and gate, which alternate head by head, apart.
+func turnQuery(p *pass, l *layer, t int, w *worker) {
+	a, kd := &l.attn, l.attn.keyDim
 	q := p.q[t*l.q.rows : (t+1)*l.q.rows]
 	if a.outGate {
 		g := p.gateQ[t*a.heads*kd : (t+1)*a.heads*kd]
@@ -75,38 +74,39 @@ func turnAndKeep(p *pass, l *layer, t int, w *worker) {
 			copy(g[h*kd:(h+1)*kd], w.row[(2*h+1)*kd:])
 		}
 	}
+	p.turn(l, q[:a.heads*kd], l.qNorm, t)
+}
+
+// keepKey norms and rotates the heads of a token's key and puts key and value
+// into the cache.
+func keepKey(p *pass, l *layer, t int, w *worker) {
+	a, kd := &l.attn, l.attn.keyDim
 	k := p.k[t*a.kvHeads*kd : (t+1)*a.kvHeads*kd]
 	v := p.v[t*a.kvHeads*a.valDim : (t+1)*a.kvHeads*a.valDim]
-	var cs []float32
-	if l.rope != nil {
-		n := l.rope.spec.dims
-		cs = p.cs[l.ropeAt][t*n : (t+1)*n]
-	}
-	if a.qkNorm == qkFull {
-		quant.RMSNorm(q[:a.heads*kd], q[:a.heads*kd], l.qNorm, eps)
-		quant.RMSNorm(k, k, l.kNorm, eps)
-	}
-	perHead := a.qkNorm != qkFull
-	for h := range a.heads {
-		x := q[h*kd : (h+1)*kd]
-		if perHead && l.qNorm != nil {
-			quant.RMSNorm(x, x, l.qNorm, eps)
-		}
-		if cs != nil {
-			l.rope.turn(x, cs)
-		}
-	}
-	mem, pos := &p.st.layers[l.index], p.st.pos+t
+	p.turn(l, k, l.kNorm, t)
+	mem, pos := &p.st.layers[l.index], p.pos+t
 	for h := range a.kvHeads {
-		x := k[h*kd : (h+1)*kd]
-		if perHead && l.kNorm != nil {
-			quant.RMSNorm(x, x, l.kNorm, eps)
-		}
-		if cs != nil {
-			l.rope.turn(x, cs)
-		}
-		mem.k.put(w, h, pos, x)
+		mem.k.put(w, h, pos, k[h*kd:(h+1)*kd])
 		mem.v.put(w, h, pos, v[h*a.valDim:(h+1)*a.valDim])
+	}
+}
+
+// turn norms heads by weights (none: not) and rotates them to token t's position.
+func (p *pass) turn(l *layer, x, weights []float32, t int) {
+	kd, eps := l.attn.keyDim, p.m.spec.eps
+	if l.attn.qkNorm == qkFull {
+		quant.RMSNorm(x, x, weights, eps)
+		weights = nil
+	}
+	for len(x) > 0 {
+		if weights != nil {
+			quant.RMSNorm(x[:kd], x[:kd], weights, eps)
+		}
+		if l.rope != nil {
+			n := l.rope.spec.dims
+			l.rope.turn(x[:kd], p.cs[l.ropeAt][t*n:(t+1)*n])
+		}
+		x = x[kd:]
 	}
 }
 
@@ -140,7 +140,7 @@ type attnCore struct {
 func (p *pass) attention(l *layer) {
 	c := &p.core
 	parts := (p.t + attnTile - 1) / attnTile
-	c.blocks = (p.st.pos+p.t-1)/attnBlock + 1
+	c.blocks = (p.pos+p.t-1)/attnBlock + 1
 	shared := p.t < attnTile && c.blocks > 1
 	if shared {
 		parts = c.blocks
@@ -180,8 +180,8 @@ func attendTile(p *pass, l *layer, i int, w *worker) {
 	for r := range rows {
 		clearPart(w.acc[r*size:(r+1)*size], c.valDim)
 	}
-	first := c.firstKey(p.st.pos+lo) / attnBlock
-	last := (p.st.pos + hi - 1) / attnBlock
+	first := c.firstKey(p.pos+lo) / attnBlock
+	last := (p.pos + hi - 1) / attnBlock
 	for b := first; b <= last; b++ {
 		for r := range rows {
 			c.block(p, w, part, g, h0+r%n, b, lo+r/n)
@@ -219,7 +219,7 @@ func mergeBlocks(p *pass, l *layer, i int, w *worker) {
 	for r := i * mergeRows; r < min((i+1)*mergeRows, p.t*c.heads); r++ {
 		t, h := r/c.heads, r%c.heads
 		clearPart(w.acc, c.valDim)
-		for b := c.firstKey(p.st.pos+t) / attnBlock; b < c.blocks; b++ {
+		for b := c.firstKey(p.pos+t) / attnBlock; b < c.blocks; b++ {
 			at := (r*c.blocks + b) * size
 			mergePart(w.acc, p.parts[at:at+size], c.valDim)
 		}
@@ -282,7 +282,7 @@ func (c *attnCore) finish(y, a []float32, h int) {
 // block computes the partial result of token t and head h over the positions
 // of block b.
 func (c *attnCore) block(p *pass, w *worker, part []float32, g, h, b, t int) {
-	pos := p.st.pos + t
+	pos := p.pos + t
 	from, to := max(c.firstKey(pos), b*attnBlock), min(pos+1, (b+1)*attnBlock)
 	clearPart(part, c.valDim)
 	if from >= to {

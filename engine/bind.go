@@ -93,8 +93,9 @@ type draft struct {
 	layer
 	project      matrix    // (2 dim) to (dim): [embedding ; hidden]
 	embNorm      []float32 // (dim)
-	hidNorm      []float32 // (dim)
+	hidNorm      []float32 // (dim); with hyper-connections (streams*dim)
 	headNorm     []float32 // (dim)
+	headMix      *hyper    // instead of it
 	embed, head_ matrix    // of its own; none: the trunk's
 }
 
@@ -415,8 +416,12 @@ func (b *binder) draft(s *spec, ls *layerSpec, il int) draft {
 	d := draft{layer: b.layer(s, ls, il)}
 	d.project = b.mat(blk+"nextn.eh_proj", 2*s.dim, s.dim)
 	d.embNorm = b.vec(blk+"nextn.enorm.weight", s.dim)
-	d.hidNorm = b.vec(blk+"nextn.hnorm.weight", s.dim)
-	d.headNorm = b.optVec(blk+"nextn.shared_head_norm.weight", s.dim)
+	d.hidNorm = b.vec(blk+"nextn.hnorm.weight", s.dim*max(1, s.streams))
+	if s.streams > 0 {
+		d.headMix = b.hyper(blk+"nextn.hc_head", s, false)
+	} else {
+		d.headNorm = b.optVec(blk+"nextn.shared_head_norm.weight", s.dim)
+	}
 	d.embed = b.optMat(blk+"nextn.embed_tokens", s.dim, s.vocab)
 	d.head_ = b.optMat(blk+"nextn.shared_head_head", s.dim, s.vocab)
 	return d

@@ -52,11 +52,7 @@ func (m *Model) block(p *pass, l *layer) {
 	if l.gram != nil {
 		m.ngram(p, l)
 	}
-	if l.hcAttn != nil {
-		m.mixStreams(p, l.hcAttn, p.xb)
-	} else {
-		p.tokens(l, normAttn) // xb
-	}
+	m.enter(p, l, l.hcAttn, l.attnNorm) // xb
 	switch l.mixer {
 	case attention:
 		m.attend(p, l)
@@ -67,11 +63,7 @@ func (m *Model) block(p *pass, l *layer) {
 	}
 	p.tokens(l, addMixer)
 
-	if l.hcFFN != nil {
-		m.mixStreams(p, l.hcFFN, p.xb)
-	} else {
-		p.tokens(l, normFFN) // xb
-	}
+	m.enter(p, l, l.hcFFN, l.ffnNorm) // xb
 	if l.ff > 0 {
 		m.dense(p, l)
 	} else {
@@ -82,16 +74,21 @@ func (m *Model) block(p *pass, l *layer) {
 
 // open prepares the buffers for ids.
 func (p *pass) open(ids []token.ID) {
-	m := p.m
-	p.t = len(ids)
 	p.text = append(p.text[:p.st.pos], ids...)
+	p.room(len(ids), p.st.pos)
+}
+
+// room sizes the buffers for t tokens from pos on.
+func (p *pass) room(t, pos int) {
+	m := p.m
+	p.t, p.pos = t, pos
 	grow(&p.x, p.t*m.spec.dim*max(1, m.spec.streams))
 	grow(&p.xb, p.t*m.spec.dim)
 	grow(&p.y, p.t*m.spec.dim)
 	for i, r := range m.ropes {
 		n := r.spec.dims
 		grow(&p.cs[i], p.t*n)
-		r.fill(p.cs[i], p.st.pos, p.t)
+		r.fill(p.cs[i], pos, p.t)
 	}
 }
 
@@ -116,14 +113,20 @@ func (m *Model) embedRows(p *pass, e *matrix, x []float32, ids []token.ID) {
 	}
 }
 
-func normAttn(p *pass, l *layer, t int, _ *worker) {
-	dim := p.m.spec.dim
-	quant.RMSNorm(p.xb[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], l.attnNorm, p.m.spec.eps)
+// enter makes the input of a block, p.xb, from the residual stream: its norm,
+// or a mixer where there are several streams.
+func (m *Model) enter(p *pass, l *layer, h *hyper, norm []float32) {
+	if h != nil {
+		m.mixStreams(p, h, p.xb)
+		return
+	}
+	p.inNorm = norm
+	p.tokens(l, normIn)
 }
 
-func normFFN(p *pass, l *layer, t int, _ *worker) {
+func normIn(p *pass, _ *layer, t int, _ *worker) {
 	dim := p.m.spec.dim
-	quant.RMSNorm(p.xb[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], l.ffnNorm, p.m.spec.eps)
+	quant.RMSNorm(p.xb[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], p.inNorm, p.m.spec.eps)
 }
 
 func normOut(p *pass, _ *layer, t int, _ *worker) {

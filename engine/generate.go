@@ -35,7 +35,7 @@ type Step struct {
 //
 // Reason is "stop" (an end token or a stop string), "length" (MaxTokens),
 // "context" (then the error is ErrContextFull), "cancelled" (then the error is
-// that of the context or of emit) or "error".
+// that of the context or of emit), "memory" (then it is ErrMemory) or "error".
 type Result struct {
 	Reason     string
 	StopText   string // the stop string that was found
@@ -95,6 +95,9 @@ func (s *Session) Generate(ctx context.Context, r Request, emit func(Step) error
 		err = ferr
 	}
 	res.DecodeTime = time.Since(begin)
+	if errors.Is(err, ErrMemory) {
+		res.Reason = "memory"
+	}
 	if err != nil && res.Reason == "error" && (ctx.Err() != nil || g.emitErr != nil) {
 		res.Reason = "cancelled"
 	}
@@ -142,16 +145,16 @@ func (g *answer) run(ctx context.Context) error {
 func (g *answer) step(ctx context.Context, id token.ID) (next token.ID, end bool, err error) {
 	s, t := g.s, &g.s.m.tele
 	begin := time.Now()
+	if err := s.m.relief.wait(ctx); err != nil {
+		return 0, true, err
+	}
 	g.window = append(g.window[:0], id)
 	room := s.m.context - s.st.pos - 1
 	if g.r.MaxTokens > 0 {
 		room = min(room, g.r.MaxTokens-g.res.Generated-1)
 	}
 	if room > 0 {
-		g.window, err = s.propose(ctx, g.window, g.history, room)
-		if err != nil {
-			return 0, true, err
-		}
+		g.window = s.drafts.propose(s, g.window, g.history, room)
 	}
 	n := len(g.window)
 	s.p.tentative = n > 1
@@ -182,7 +185,7 @@ func (g *answer) step(ctx context.Context, id token.ID) (next token.ID, end bool
 		t.accepted.Add(int64(right - 1))
 	}
 	s.took(g.window, right)
-	s.drafts.learn(n, right, ran)
+	s.drafts.pace.learn(n, right, ran)
 
 	setFloat(&t.step, ran.Seconds()*1e3)
 	setFloat(&t.decode, float64(right)/time.Since(begin).Seconds())

@@ -47,7 +47,7 @@ func (m *Model) index(p *pass, l *layer) {
 	growInts(&x.n, p.t)
 	p.tokens(l, turnIndex)
 	// Blocks that this pass completes.
-	first, last := p.st.pos/s.ratio, (p.st.pos+p.t)/s.ratio
+	first, last := p.pos/s.ratio, (p.pos+p.t)/s.ratio
 	for b := first; b < last; b++ {
 		keepBlock(p, l, b)
 	}
@@ -63,7 +63,7 @@ func turnIndex(p *pass, l *layer, t int, w *worker) {
 		quant.RMSNorm(q, q, l.idx.qNorm, p.m.spec.eps)
 		l.rope.turn(q, cs)
 	}
-	p.st.layers[l.index].raw.put(w, 0, p.st.pos+t, x.k[t*s.dim:(t+1)*s.dim])
+	p.st.layers[l.index].raw.put(w, 0, p.pos+t, x.k[t*s.dim:(t+1)*s.dim])
 }
 
 // keepBlock stores the key of block b: the mean of its cells' raw keys, normed
@@ -88,7 +88,7 @@ func keepBlock(p *pass, l *layer, b int) {
 // chooseCells picks the blocks that token t sees.
 func chooseCells(p *pass, l *layer, t int, w *worker) {
 	s, x := l.attn.index, &p.index
-	pos := p.st.pos + t
+	pos := p.pos + t
 	whole := (pos + 1) / s.ratio
 	if whole <= x.most {
 		x.n[t] = -1
@@ -125,7 +125,7 @@ func chooseCells(p *pass, l *layer, t int, w *worker) {
 // context block b that the indexer chose.
 func (c *attnCore) sparse(p *pass, w *worker, part []float32, g, h, b, t int) {
 	x := &p.index
-	pos := p.st.pos + t
+	pos := p.pos + t
 	lo, hi := b*attnBlock, min((b+1)*attnBlock, pos+1)
 	ratio := c.index.ratio
 	seen := x.seen[t*x.most : t*x.most+int(x.n[t])]

@@ -43,6 +43,7 @@ func (m *Model) latent(p *pass, l *layer) {
 	grow(&p.hb, p.t*a.heads*a.nope)
 	grow(&p.hu, p.t*a.heads*wide)
 	p.tokens(l, turnLatent)
+	p.tokens(l, keepLatent)
 	p.headRows(a.heads)
 	p.acts(&p.mid, p.hb, p.t*a.heads, a.nope, l.kb.f.Float)
 	p.begin()
@@ -79,8 +80,7 @@ func normQueryRank(p *pass, l *layer, t int, _ *worker) {
 	quant.RMSNorm(x, x, l.qaNorm, p.m.spec.eps)
 }
 
-// turnLatent rotates a token's query and key parts, norms the latent and puts
-// its row into the cache.
+// turnLatent takes the parts of a token's query heads apart and rotates one.
 func turnLatent(p *pass, l *layer, t int, w *worker) {
 	a := &l.latent
 	wide, head := a.kvRank+a.rot, a.nope+a.rot
@@ -92,10 +92,17 @@ func turnLatent(p *pass, l *layer, t int, w *worker) {
 		l.rope.turn(q[a.nope:], cs)
 		copy(p.hu[(t*a.heads+h)*wide+a.kvRank:], q[a.nope:])
 	}
+}
+
+// keepLatent norms a token's latent, rotates its key and puts the row into the
+// cache.
+func keepLatent(p *pass, l *layer, t int, w *worker) {
+	a := &l.latent
+	wide, n := a.kvRank+a.rot, l.rope.spec.dims
 	row := p.k[t*wide : (t+1)*wide]
 	quant.RMSNorm(row[:a.kvRank], row[:a.kvRank], l.kvaNorm, p.m.spec.eps)
-	l.rope.turn(row[a.kvRank:], cs)
-	p.st.layers[l.index].k.put(w, 0, p.st.pos+t, row)
+	l.rope.turn(row[a.kvRank:], p.cs[l.ropeAt][t*n:(t+1)*n])
+	p.st.layers[l.index].k.put(w, 0, p.pos+t, row)
 }
 
 // headRows lists, head by head, the rows of a (T, heads, ...) buffer.

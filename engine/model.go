@@ -3,10 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
-	"outcrop/engine/gguf"
 	"outcrop/engine/quant"
 )
 
@@ -16,10 +14,13 @@ type Options struct {
 	Context int    // tokens a session can hold; 0: the trained context, at most 8192
 	KV      string // how keys and values are cached: "f16" (default), "f32", "q8", "q4"
 	Chunk   int    // tokens of a prompt run at once; 0: 512
-	// Draft chooses how several tokens are tried at once: "auto" (default: the
-	// pack's own draft block when it has one), "mtp", "lookup" (continuations
-	// seen before in the text) or "off". It changes speed, never the answer.
+	// Draft chooses how several tokens are tried at once: "mtp" (the pack's own
+	// draft block), "lookup" (what followed the same words before), "off", or
+	// "auto" (default: the block when there is one, else lookup). It changes
+	// speed, never the answer.
 	Draft string
+	// FileTier: experts do not all fit in RAM and stay in the file (plan.AllFile).
+	FileTier bool
 	// Progress is told of loading and of prefill, from the goroutine that asked.
 	Progress func(phase string, done, total int64)
 }
@@ -37,12 +38,14 @@ type Model struct {
 	chunk     int
 	recurrent bool // some layer keeps a state that cannot be cut back
 	kv        kvKind
-	draft     draftMode
+	draftBy   draftMode
 	options   Options
 
-	pool *pool
-	turn sync.Mutex // one forward pass at a time
-	tele telemetry
+	pool   *pool
+	heat   *heat
+	relief *relief
+	turn   sync.Mutex // one forward pass at a time
+	tele   telemetry
 
 	sessions sync.WaitGroup
 	trace    func(il int, x []float32) // tests look at the residual stream
@@ -59,7 +62,7 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if m.kv, err = kvKindOf(o.KV); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
-	if m.draft, err = draftModeOf(o.Draft); err != nil {
+	if m.draftBy, err = draftModeOf(o.Draft); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
 	m.context = o.Context
@@ -85,11 +88,18 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if m.weights, err = bind(p.file, s); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
-	if len(m.drafts) == 0 && m.draft == draftMTP {
+	if len(m.drafts) == 0 && m.draftBy == draftMTP {
 		return nil, fmt.Errorf("load %s: drafts by the pack's own block asked, it has none; use \"auto\" or \"lookup\"", p.Name)
 	}
+	m.heat, m.relief = newHeat(m.layers, m.weights.drafts), newRelief()
 	if err := m.warm(ctx); err != nil {
 		return nil, err
+	}
+	if m.draftBy == draftAuto {
+		m.draftBy = draftLookup
+		if len(m.drafts) > 0 && m.drafts[0].mixer != deltaNet {
+			m.draftBy = draftMTP
+		}
 	}
 	for i := range m.layers {
 		m.recurrent = m.recurrent || m.layers[i].recurrent()
@@ -113,12 +123,7 @@ func (m *Model) warm(ctx context.Context) error {
 			return err
 		}
 		// Advice is a wish; a system that refuses it reads later.
-		// Tables that are read a row at a time must not be read ahead.
-		how := gguf.WillNeed
-		if strings.HasPrefix(t.Name, "per_layer_token_embd") {
-			how = gguf.Random
-		}
-		_ = f.Advise(t, 0, t.Bytes, how)
+		_ = f.Advise(t, 0, t.Bytes, m.mapAdvice(t))
 		done += t.Bytes
 		if m.options.Progress != nil {
 			m.options.Progress("load", done, m.pack.size)
@@ -167,6 +172,7 @@ func (m *Model) NewSession() (*Session, error) {
 	}
 	s := &Session{m: m, st: newState(m)}
 	s.p = &pass{m: m, st: s.st, cs: make([][]float32, len(m.ropes))}
+	s.drafts.init(s)
 	m.tele.kv.Add(s.st.bytes())
 	return s, nil
 }

@@ -39,6 +39,8 @@ func (m *Model) mixture(p *pass, l *layer) {
 	p.run()
 	p.tokens(l, choose)
 	x.sort(T, e)
+	m.readAhead(p, l)
+	m.count(p, l)
 
 	// gate and up of every expert that has tokens, and of the shared expert
 	slots, ff := T*K, e.ff

@@ -100,7 +100,7 @@ func (m *Model) ngram(p *pass, l *layer) {
 	grow(&x.n, p.t*wide)
 	w := &l.gram.table
 	for t := range p.t {
-		s.rowIDs(x.rows, p.text[:p.st.pos+t+1])
+		s.rowIDs(x.rows, p.text[:p.pos+t+1])
 		for i := range heads {
 			row := int(x.rows[i])
 			w.f.Decode(x.e[t*e+i*s.dim:t*e+(i+1)*s.dim], w.data[row*w.rowBytes:(row+1)*w.rowBytes])

@@ -9,9 +9,10 @@ import (
 // most tokens seen so far. It belongs to a session; nothing in it lives from
 // one call of forward to the next, except what the caller reads of the result.
 type pass struct {
-	m  *Model
-	st *state
-	t  int // tokens in this pass
+	m   *Model
+	st  *state
+	t   int // tokens in this pass
+	pos int // position of the first
 	// tentative: recurrent states are logged, not changed.
 	tentative bool
 
@@ -39,10 +40,10 @@ type pass struct {
 	gram  ngramPass
 	index indexPass
 
-	norm     []float32 // (T, dim) after the final norm
-	headNorm []float32 // (dim) weights of that norm
-	logits   []float32 // (outputs, vocab)
-	eh       []float32 // (T, 2*dim) input of a draft block
+	norm             []float32 // (T, dim) after the final norm
+	inNorm, headNorm []float32 // (dim) weights of the norm of a block's input, and of the final one
+	logits           []float32 // (outputs, vocab)
+	eh               []float32 // (T, 2*dim) input of a draft block: embedding, hidden state
 
 	in, mid quant.Acts  // activations of products: block input, and after the gate
 	quantA  *quant.Acts // being quantised

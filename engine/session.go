@@ -37,10 +37,9 @@ type Session struct {
 	// nor after it.
 	broken bool
 
-	fresh  []float32 // (vocab) logits after the last token; empty when not known
-	hidden []float32 // (dim) normed hidden state of the last token, for drafts
+	fresh []float32 // (vocab) logits after the last token; empty when not known
 
-	drafts drafter
+	drafts drafter // proposes tokens that may follow
 	busy   atomic.Bool
 }
 
@@ -74,7 +73,7 @@ func (s *Session) Tokens() int { return len(s.ids) }
 // Reset forgets the timeline.
 func (s *Session) Reset() {
 	s.st.reset()
-	s.ids, s.snaps, s.fresh, s.hidden, s.broken = s.ids[:0], nil, s.fresh[:0], s.hidden[:0], false
+	s.ids, s.snaps, s.fresh, s.broken = s.ids[:0], nil, s.fresh[:0], false
 	s.drafts.reset()
 }
 
@@ -158,7 +157,7 @@ func (s *Session) rewind(prompt []token.ID) int {
 	// One token at least must run to give logits; with drafts one more, since
 	// the draft block pairs each hidden state with the token after it.
 	n = min(n, len(prompt)-1)
-	if n < s.st.pos && n > 0 && s.drafts.block(s.m) {
+	if n < s.st.pos && n > 0 && s.drafts.block != nil {
 		n--
 	}
 	s.cut(n)
@@ -168,8 +167,8 @@ func (s *Session) rewind(prompt []token.ID) int {
 // cut drops all tokens from n on; attention needs no more than that.
 func (s *Session) cut(n int) {
 	if n < len(s.ids) {
-		s.hidden = s.hidden[:0]
 		s.fresh = s.fresh[:0]
+		s.drafts.cut(n)
 	}
 	s.ids = s.ids[:n]
 	s.st.pos = n
@@ -199,7 +198,7 @@ func (s *Session) restore(n, prompt int) int {
 			copy(mem.gram, c.s[j][len(mem.s)+len(mem.hist):])
 		}
 		s.fresh = append(s.fresh[:0], c.logits...)
-		s.hidden = append(s.hidden[:0], c.hidden...)
+		s.drafts.hidden = append(s.drafts.hidden[:0], c.hidden...)
 		return c.pos
 	}
 	s.Reset()
@@ -247,13 +246,16 @@ func (s *Session) snap() {
 		}
 	}
 	c.logits = append(c.logits, s.fresh...)
-	c.hidden = append(c.hidden, s.hidden...)
+	c.hidden = append(c.hidden, s.drafts.hidden...)
 	s.snaps = append(s.snaps, c)
 }
 
 // advance runs ids after the timeline. With outputs == 1 the logits of the last
 // token are in s.fresh afterwards.
 func (s *Session) advance(ctx context.Context, ids []token.ID, outputs int) error {
+	if err := s.m.relief.wait(ctx); err != nil {
+		return err
+	}
 	s.p.tentative = false
 	if err := s.forward(ctx, ids, outputs); err != nil {
 		return err
@@ -282,15 +284,13 @@ func (s *Session) forward(ctx context.Context, ids []token.ID, outputs int) erro
 	return nil
 }
 
-// took records that n of ids are now in the timeline and lets the draft block
-// see them.
+// took records that n of ids, which the last pass ran, are now in the timeline,
+// and lets the draft block see them.
 func (s *Session) took(ids []token.ID, n int) {
-	dim := s.m.spec.dim
-	if s.drafts.block(s.m) {
-		s.keepDraft(ids[:n])
+	if s.drafts.block != nil {
+		s.drafts.see(s, ids[:n])
 	}
 	s.ids = append(s.ids, ids[:n]...)
-	s.hidden = append(s.hidden[:0], s.p.norm[(n-1)*dim:n*dim]...)
 	s.m.tele.used.Store(int64(len(s.ids)))
 }
 

@@ -49,7 +49,7 @@ func newState(m *Model) *state {
 	for i := range m.layers {
 		st.layers = append(st.layers, newMemory(m, m.layers[i].layerSpec))
 	}
-	for i := range m.drafts {
+	for i := range m.usedDrafts() {
 		st.layers = append(st.layers, newMemory(m, m.drafts[i].layerSpec))
 	}
 	return st
