@@ -95,6 +95,9 @@ func TestRows(t *testing.T) {
 					n := blocks * f.Block
 					for _, count := range []int{1, 2, 3, 5, 18} {
 						rows := 1 + rng.IntN(4)
+						if count == 18 && blocks < 10 {
+							rows = 1 + rng.IntN(70) // slabs of 16 rows
+						}
 						x := randomFloats(rng, count*n)
 						if blocks%3 == 0 {
 							x = specials(rng, count*n)
@@ -297,6 +300,42 @@ func BenchmarkRows(b *testing.B) {
 					for b.Loop() {
 						Mul(f, dst, rows, w, rows, &a, nil)
 					}
+				})
+			}
+		}
+		undo()
+	}
+}
+
+// BenchmarkMany is the speed of many activation rows, in 10^9 multiplications
+// with addition per second.
+func BenchmarkMany(b *testing.B) {
+	const n, rows = 2048, 256
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, k := range levels {
+		if !k.records {
+			continue
+		}
+		undo, err := Use(k.level)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range formats {
+			f := &formats[i]
+			if f.Dot == nil {
+				continue
+			}
+			for _, count := range []int{2, 4, 8, 32, 512} {
+				b.Run(fmt.Sprintf("%s/%s/%d", k.level, f.Name, count), func(b *testing.B) {
+					w := randomRows(rng, f, rows, n)
+					var a Acts
+					a.Set(randomFloats(rng, n*count), count, n)
+					a.Quantize(0, count)
+					dst := make([]float32, rows*count)
+					for b.Loop() {
+						Mul(f, dst, rows, w, rows, &a, nil)
+					}
+					b.ReportMetric(float64(n*rows*count)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gmac/s")
 				})
 			}
 		}

@@ -23,6 +23,9 @@ func Mul(f *Format, dst []float32, ldd int, w []byte, rows int, a *Acts, idx []i
 	_ = dst[(count-1)*ldd+rows-1]
 	k := active.Load()
 	switch {
+	case k.records && !f.Float && count >= manyFrom && k.unpack[f.Type] != nil:
+		mulMany(k, f, dst, ldd, w, rows, a, idx, count)
+		return
 	case k.records && !f.Float && k.rows[f.Type] != nil:
 		mulRecords(k, f, dst, ldd, w, rows, a, idx, count)
 		return
@@ -74,7 +77,14 @@ type gemv struct {
 // back to the collector: no allocation after the first calls.
 type work struct {
 	gemv
-	tile []byte // tiles of weights (tile_amd64.go)
+
+	// many.go
+	unpack unpack
+	weave  weave
+	slab   slab
+	plain  [slabRows]plainRow
+	tails  [slabRows][320]byte
+	slabs  [][64]byte
 }
 
 var works [64]atomic.Pointer[work]

@@ -1,0 +1,229 @@
+#include "go_asm.h"
+#include "textflag.h"
+
+// A slab is 16 rows side by side: each dword lane of a register is one row. See
+// many.go.
+
+// ROWS16 loads 64 bytes at (SI)+off of each of 16 plain rows to Z0-Z15.
+#define ROWS16(off) \
+	VMOVDQU64 (off+0*plainRow__size)(SI), Z0; \
+	VMOVDQU64 (off+1*plainRow__size)(SI), Z1; \
+	VMOVDQU64 (off+2*plainRow__size)(SI), Z2; \
+	VMOVDQU64 (off+3*plainRow__size)(SI), Z3; \
+	VMOVDQU64 (off+4*plainRow__size)(SI), Z4; \
+	VMOVDQU64 (off+5*plainRow__size)(SI), Z5; \
+	VMOVDQU64 (off+6*plainRow__size)(SI), Z6; \
+	VMOVDQU64 (off+7*plainRow__size)(SI), Z7; \
+	VMOVDQU64 (off+8*plainRow__size)(SI), Z8; \
+	VMOVDQU64 (off+9*plainRow__size)(SI), Z9; \
+	VMOVDQU64 (off+10*plainRow__size)(SI), Z10; \
+	VMOVDQU64 (off+11*plainRow__size)(SI), Z11; \
+	VMOVDQU64 (off+12*plainRow__size)(SI), Z12; \
+	VMOVDQU64 (off+13*plainRow__size)(SI), Z13; \
+	VMOVDQU64 (off+14*plainRow__size)(SI), Z14; \
+	VMOVDQU64 (off+15*plainRow__size)(SI), Z15
+
+// TURN exchanges rows and columns of the 16 dwords in each of Z0-Z15: pairs of
+// rows, then fours, then the quarters of the registers. Column 4L+c comes to
+// Z(4c+L).
+#define TURN \
+	VPUNPCKLDQ Z1, Z0, Z16; \
+	VPUNPCKHDQ Z1, Z0, Z17; \
+	VPUNPCKLDQ Z3, Z2, Z18; \
+	VPUNPCKHDQ Z3, Z2, Z19; \
+	VPUNPCKLDQ Z5, Z4, Z20; \
+	VPUNPCKHDQ Z5, Z4, Z21; \
+	VPUNPCKLDQ Z7, Z6, Z22; \
+	VPUNPCKHDQ Z7, Z6, Z23; \
+	VPUNPCKLDQ Z9, Z8, Z24; \
+	VPUNPCKHDQ Z9, Z8, Z25; \
+	VPUNPCKLDQ Z11, Z10, Z26; \
+	VPUNPCKHDQ Z11, Z10, Z27; \
+	VPUNPCKLDQ Z13, Z12, Z28; \
+	VPUNPCKHDQ Z13, Z12, Z29; \
+	VPUNPCKLDQ Z15, Z14, Z30; \
+	VPUNPCKHDQ Z15, Z14, Z31; \
+	VPUNPCKLQDQ Z18, Z16, Z0; \
+	VPUNPCKHQDQ Z18, Z16, Z1; \
+	VPUNPCKLQDQ Z19, Z17, Z2; \
+	VPUNPCKHQDQ Z19, Z17, Z3; \
+	VPUNPCKLQDQ Z22, Z20, Z4; \
+	VPUNPCKHQDQ Z22, Z20, Z5; \
+	VPUNPCKLQDQ Z23, Z21, Z6; \
+	VPUNPCKHQDQ Z23, Z21, Z7; \
+	VPUNPCKLQDQ Z26, Z24, Z8; \
+	VPUNPCKHQDQ Z26, Z24, Z9; \
+	VPUNPCKLQDQ Z27, Z25, Z10; \
+	VPUNPCKHQDQ Z27, Z25, Z11; \
+	VPUNPCKLQDQ Z30, Z28, Z12; \
+	VPUNPCKHQDQ Z30, Z28, Z13; \
+	VPUNPCKLQDQ Z31, Z29, Z14; \
+	VPUNPCKHQDQ Z31, Z29, Z15; \
+	VSHUFI32X4 $0x88, Z4, Z0, Z16; \
+	VSHUFI32X4 $0xDD, Z4, Z0, Z17; \
+	VSHUFI32X4 $0x88, Z12, Z8, Z18; \
+	VSHUFI32X4 $0xDD, Z12, Z8, Z19; \
+	VSHUFI32X4 $0x88, Z5, Z1, Z20; \
+	VSHUFI32X4 $0xDD, Z5, Z1, Z21; \
+	VSHUFI32X4 $0x88, Z13, Z9, Z22; \
+	VSHUFI32X4 $0xDD, Z13, Z9, Z23; \
+	VSHUFI32X4 $0x88, Z6, Z2, Z24; \
+	VSHUFI32X4 $0xDD, Z6, Z2, Z25; \
+	VSHUFI32X4 $0x88, Z14, Z10, Z26; \
+	VSHUFI32X4 $0xDD, Z14, Z10, Z27; \
+	VSHUFI32X4 $0x88, Z7, Z3, Z28; \
+	VSHUFI32X4 $0xDD, Z7, Z3, Z29; \
+	VSHUFI32X4 $0x88, Z15, Z11, Z30; \
+	VSHUFI32X4 $0xDD, Z15, Z11, Z31; \
+	VSHUFI32X4 $0x88, Z18, Z16, Z0; \
+	VSHUFI32X4 $0x88, Z19, Z17, Z1; \
+	VSHUFI32X4 $0xDD, Z18, Z16, Z2; \
+	VSHUFI32X4 $0xDD, Z19, Z17, Z3; \
+	VSHUFI32X4 $0x88, Z22, Z20, Z4; \
+	VSHUFI32X4 $0x88, Z23, Z21, Z5; \
+	VSHUFI32X4 $0xDD, Z22, Z20, Z6; \
+	VSHUFI32X4 $0xDD, Z23, Z21, Z7; \
+	VSHUFI32X4 $0x88, Z26, Z24, Z8; \
+	VSHUFI32X4 $0x88, Z27, Z25, Z9; \
+	VSHUFI32X4 $0xDD, Z26, Z24, Z10; \
+	VSHUFI32X4 $0xDD, Z27, Z25, Z11; \
+	VSHUFI32X4 $0x88, Z30, Z28, Z12; \
+	VSHUFI32X4 $0x88, Z31, Z29, Z13; \
+	VSHUFI32X4 $0xDD, Z30, Z28, Z14; \
+	VSHUFI32X4 $0xDD, Z31, Z29, Z15
+
+// STORE32 puts 64 columns of weights to the parts at (BX) and one chain further.
+// R8 is the distance of chains.
+#define STORE32 \
+	VMOVDQU64 Z0, 0(BX); \
+	VMOVDQU64 Z4, 64(BX); \
+	VMOVDQU64 Z8, 128(BX); \
+	VMOVDQU64 Z12, 192(BX); \
+	VMOVDQU64 Z1, 256(BX); \
+	VMOVDQU64 Z5, 320(BX); \
+	VMOVDQU64 Z9, 384(BX); \
+	VMOVDQU64 Z13, 448(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z2, 0(BX); \
+	VMOVDQU64 Z6, 64(BX); \
+	VMOVDQU64 Z10, 128(BX); \
+	VMOVDQU64 Z14, 192(BX); \
+	VMOVDQU64 Z3, 256(BX); \
+	VMOVDQU64 Z7, 320(BX); \
+	VMOVDQU64 Z11, 384(BX); \
+	VMOVDQU64 Z15, 448(BX); \
+	ADDQ R8, BX
+
+// STORE16 does so for four parts of 16 weights.
+#define STORE16 \
+	VMOVDQU64 Z0, 0(BX); \
+	VMOVDQU64 Z4, 64(BX); \
+	VMOVDQU64 Z8, 128(BX); \
+	VMOVDQU64 Z12, 192(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z1, 0(BX); \
+	VMOVDQU64 Z5, 64(BX); \
+	VMOVDQU64 Z9, 128(BX); \
+	VMOVDQU64 Z13, 192(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z2, 0(BX); \
+	VMOVDQU64 Z6, 64(BX); \
+	VMOVDQU64 Z10, 128(BX); \
+	VMOVDQU64 Z14, 192(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z3, 0(BX); \
+	VMOVDQU64 Z7, 64(BX); \
+	VMOVDQU64 Z11, 128(BX); \
+	VMOVDQU64 Z15, 192(BX); \
+	ADDQ R8, BX
+
+// SCALES32 and SCALES16 put columns of scales, which come in the order of a
+// record, behind the weights of all chains.
+#define SCALES32(at) \
+	VMOVDQU64 Z0, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z1, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z4, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z5, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z8, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z9, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z12, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z13, at(BX)
+
+#define SCALES16(at) \
+	VMOVDQU64 Z0, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z1, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z2, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z3, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z4, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z5, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z6, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z7, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z8, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z9, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z10, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z11, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z12, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z13, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z14, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z15, at(BX)
+
+#define WEAVE(STORE, SCALES, bytes) \
+	MOVQ p+0(FP), DI; \
+	MOVQ weave_rows(DI), SI; \
+	MOVQ weave_slab(DI), BX; \
+	MOVQ weave_chain(DI), R8; \
+	ROWS16(0); \
+	TURN; \
+	STORE; \
+	ROWS16(64); \
+	TURN; \
+	STORE; \
+	ROWS16(128); \
+	TURN; \
+	STORE; \
+	ROWS16(192); \
+	TURN; \
+	STORE; \
+	ROWS16(plainRow_scale); \
+	TURN; \
+	MOVQ weave_slab(DI), BX; \
+	SCALES(bytes); \
+	CMPQ weave_offsets(DI), $0; \
+	JEQ done; \
+	ROWS16(plainRow_minus); \
+	TURN; \
+	MOVQ weave_slab(DI), BX; \
+	SCALES(bytes+64); \
+done: \
+	VZEROUPPER; \
+	RET
+
+// func weave32x512(p *weave)
+TEXT ·weave32x512(SB), NOSPLIT, $0-8
+	WEAVE(STORE32, SCALES32, 512)
+
+// func weave16x512(p *weave)
+TEXT ·weave16x512(SB), NOSPLIT, $0-8
+	WEAVE(STORE16, SCALES16, 256)
