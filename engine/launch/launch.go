@@ -109,10 +109,8 @@ func Start(ctx context.Context, s Spec) (*Engine, error) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(slices.Clip(cmd.Env), s.Env...)
-	if e.key != "" {
-		cmd.Env = append(cmd.Env, KeyVariable+"="+e.key)
-	}
+	// The key last: one that this process was given is for other servers.
+	cmd.Env = append(append(slices.Clip(cmd.Env), s.Env...), KeyVariable+"="+e.key)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

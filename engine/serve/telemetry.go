@@ -203,3 +203,7 @@ func (s *Server) telemetry(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
+
+// MemoryLevel is the guard's word for a reading of memory: good, watch, act,
+// critical or unknown.
+func MemoryLevel(m wire.Memory) string { return level(m).String() }

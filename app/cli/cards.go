@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"outcrop/gpu"
+)
+
+// cardsResult is what `cards --json` prints: the machine, and its sensors now.
+type cardsResult struct {
+	gpu.Machine
+	Readings []gpu.CardReadings `json:"readings"`
+}
+
+func (p *Program) cardsCommand() *cobra.Command {
+	var root string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "cards", Short: "Show the graphics cards that were found, and what they say of themselves", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			dir, done, err := machineDir(root)
+			if err != nil {
+				return err
+			}
+			defer done()
+			m, fsys, live, err := gpu.Open(dir)
+			if err != nil {
+				return fmt.Errorf("read the machine at %s: %w", root, err)
+			}
+			s := gpu.NewSampler(fsys, m, live)
+			defer s.Close()
+			r := cardsResult{m, s.Sample(time.Now())}
+			if asJSON {
+				if r.Cards == nil {
+					r.Cards = []gpu.Card{}
+				}
+				if r.Readings == nil {
+					r.Readings = []gpu.CardReadings{}
+				}
+				return p.printJSON(r)
+			}
+			p.printCards(r)
+			return nil
+		},
+	}
+	machineFlags(c, &root, &asJSON)
+	return c
+}
+
+// machineFlags are those of every command that reads a machine.
+func machineFlags(c *cobra.Command, root *string, asJSON *bool) {
+	c.Flags().StringVar(root, "root", "", rootHelp)
+	c.Flags().BoolVar(asJSON, "json", false, "print JSON")
+}
+
+// shown writes a reading of bytes, or n/a with the reason.
+func shown[T any](r gpu.Reading[T], f func(T) string) string {
+	if r.Known {
+		return f(r.Value)
+	}
+	return r.String()
+}
+
+func number(unit string) func(float64) string {
+	return func(v float64) string { return fmt.Sprintf("%.4g %s", v, unit) }
+}
+
+func (p *Program) printCards(r cardsResult) {
+	c := p.paint(p.Out)
+	h := r.Host
+	table(p.Out, [][]string{
+		{"CPU", fmt.Sprintf("%s, %d cores, %d threads", h.CPU.Name, h.CPU.Cores, h.CPU.Threads)},
+		{"RAM", shown(h.Memory.Available, size) + " available of " + shown(h.Memory.Total, size)},
+		{"system", fmt.Sprintf("%s %s, %s", h.Distro.Name, h.Kernel, orWord(h.Virtual, "bare metal"))},
+	})
+	if len(r.Cards) == 0 {
+		fmt.Fprintln(p.Out, "\nNo graphics card was found. Models run on the CPU.")
+	}
+	sensors := map[gpu.PCI]gpu.CardReadings{}
+	for _, s := range r.Readings {
+		sensors[s.PCI] = s
+	}
+	for _, k := range r.Cards {
+		fmt.Fprintf(p.Out, "\n%s  %s\n", c.bold(k.Name), c.dim(string(k.PCI)))
+		rows := [][]string{
+			{"  id", fmt.Sprintf("%s, %s, %s", k.ID(), k.VendorName(), orWord(string(k.Arch), "unknown generation"))},
+			{"  kernel driver", orWord(k.Driver, "none") + "  " + shown(k.DriverVersion, func(s string) string { return s })},
+			{"  memory", shown(k.Memory.Total, size) + ", " + shared(k.Memory.Shared)},
+			{"  BAR", shown(k.BAR.Size, size)},
+			{"  link", shown(k.Link.GBs(), number("GB/s"))},
+			{"  device file", orWord(k.Node.Path, "none") + ", " + access(k.Node)},
+		}
+		if s, ok := sensors[k.PCI]; ok {
+			rows = append(rows,
+				[]string{"  VRAM in use", shown(s.VRAM.Used, size) + c.dim("  "+s.VRAM.Used.Source)},
+				[]string{"  VRAM free", shown(s.VRAM.Free, size)},
+				[]string{"  busy", shown(s.Busy, number("%"))},
+				[]string{"  temperature", shown(s.Temp, number("°C"))},
+				[]string{"  power", shown(s.Power, number("W"))})
+		}
+		table(p.Out, rows)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(p.Out, "\n"+wrap(n, "", 100))
+	}
+}
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
+}
+
+func shared(is bool) string {
+	if is {
+		return "a share of RAM"
+	}
+	return "its own"
+}
+
+func access(n gpu.Node) string {
+	if !n.Access.Known {
+		return "access n/a"
+	}
+	if n.Access.Value {
+		return "we may open it"
+	}
+	if n.Group.Known {
+		return "we may not open it: join the group " + n.Group.Value
+	}
+	return "we may not open it"
+}

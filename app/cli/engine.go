@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"outcrop/engine"
+	"outcrop/engine/catalog"
+)
+
+// This file and those of tokenize, logits, bench and packs inspect are the
+// only ones here that work with package engine; everything else talks to a
+// child process.
+
+// open resolves a PACK argument and opens it.
+func (p *Program) open(arg string) (*engine.Pack, catalog.Resolved, error) {
+	r, err := p.packs().Resolve(arg)
+	if err != nil {
+		return nil, r, err
+	}
+	pack, err := engine.OpenPack(r.Path)
+	return pack, r, err
+}
+
+// loadFlags are the flags of commands that load a pack.
+type loadFlags struct {
+	threads, context, chunk int
+	kv, draft               string
+}
+
+func (l *loadFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVarP(&l.threads, "threads", "t", 0, "worker threads; 0: the physical cores this process may use")
+	f.IntVarP(&l.context, "context", "c", 0, "tokens a chat can hold; 0: what the pack was trained for, at most 8192")
+	f.StringVar(&l.kv, "kv", l.kv, "how keys and values are kept: f16, f32, q8 or q4")
+	f.IntVar(&l.chunk, "chunk", 0, "tokens of a prompt computed at once; 0: 512")
+	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
+}
+
+func (l *loadFlags) options() engine.Options {
+	return engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft}
+}
+
+// args are the same flags for a child.
+func (l *loadFlags) args() (out []string) {
+	for name, n := range map[string]int{"--threads": l.threads, "--context": l.context, "--chunk": l.chunk} {
+		if n != 0 {
+			out = append(out, fmt.Sprintf("%s=%d", name, n))
+		}
+	}
+	if l.kv != "" {
+		out = append(out, "--kv="+l.kv)
+	}
+	if l.draft != "" {
+		out = append(out, "--draft="+l.draft)
+	}
+	return out
+}
+
+// load loads a pack into this process, with a session.
+func load(ctx context.Context, pack *engine.Pack, o engine.Options) (*engine.Model, *engine.Session, error) {
+	m, err := engine.Load(ctx, pack, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := m.NewSession()
+	if err != nil {
+		m.Close()
+		return nil, nil, err
+	}
+	return m, s, nil
+}
+
+// readInput reads a file, or standard input for "-" and "".
+func (p *Program) readInput(name string) ([]byte, error) {
+	if name == "" || name == "-" {
+		return io.ReadAll(p.In)
+	}
+	return os.ReadFile(name)
+}
+
+func (p *Program) versionCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "version", Short: "Print the version and what this build can run", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := struct {
+				Version  string   `json:"version"`
+				Revision string   `json:"revision,omitempty"`
+				Go       string   `json:"go,omitempty"`
+				Families []string `json:"families"`
+				Kernel   string   `json:"kernel"`
+			}{Version: p.Version, Families: engine.Families(), Kernel: kernelName()}
+			if b, ok := debug.ReadBuildInfo(); ok {
+				v.Go = b.GoVersion
+				for _, s := range b.Settings {
+					if s.Key == "vcs.revision" {
+						v.Revision = s.Value
+					}
+				}
+			}
+			if asJSON {
+				return p.printJSON(v)
+			}
+			fmt.Fprintf(p.Out, "outcrop %s\n", v.Version)
+			table(p.Out, [][]string{{"go", v.Go}, {"revision", v.Revision}, {"CPU kernels", v.Kernel}, {"families", fmt.Sprint(v.Families)}})
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
