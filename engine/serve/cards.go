@@ -15,7 +15,7 @@ func CardReader(m gpu.Machine, s *gpu.Sampler, used func(gpu.PCI) (bool, string)
 		names[c.PCI] = c.Name
 	}
 	return func(now time.Time) []wire.Card {
-		var out []wire.Card
+		out := []wire.Card{}
 		for _, r := range s.Sample(now) {
 			c := wire.Card{
 				PCI: string(r.PCI), Name: names[r.PCI],
