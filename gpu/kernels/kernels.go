@@ -67,6 +67,50 @@ func Repack(l Layout) Module {
 	}
 }
 
+// Rows has the norms and the other things done to rows, and the end of a step.
+func Rows() Module {
+	return Module{Name: "rows", Text: join("common.cl", "quantize.cl", "activate.cl", "norm.cl", "rows.cl", "join.cl", "route.cl", "pick.cl")}
+}
+
+// Attention says what an attention module is made for.
+type Attention struct {
+	Key, Value int  // sizes of a head
+	Rows       int  // query rows of a work-group
+	Q8         bool // caches of 8 bits, else halves
+}
+
+// Attend is attention over the caches.
+func Attend(a Attention) Module {
+	m := Module{
+		Name:    fmt.Sprintf("attend_%d_%d_%d", a.Key, a.Value, a.Rows),
+		Text:    join("common.cl", "heads.cl", "turn.cl", "attend.cl"),
+		Defines: []string{fmt.Sprintf("KD=%d", a.Key), fmt.Sprintf("VD=%d", a.Value), fmt.Sprintf("GH=%d", a.Rows)},
+	}
+	if a.Q8 {
+		m.Name += "_q8"
+		m.Defines = append(m.Defines, "KV_Q8=1")
+	}
+	return m
+}
+
+// Delta is the gated delta net with heads of dim values, and convolutions.
+func Delta(dim int) Module {
+	return Module{
+		Name:    fmt.Sprintf("delta_%d", dim),
+		Text:    join("common.cl", "quantize.cl", "delta.cl"),
+		Defines: []string{fmt.Sprintf("DN=%d", dim)},
+	}
+}
+
+// MatMul multiplies weights of a format with many columns.
+func MatMul(l Layout) Module {
+	return Module{
+		Name:    "matmul_" + l.word(),
+		Text:    join("common.cl", "quantize.cl", "formats.cl", "floats.cl", "matmul.cl"),
+		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
+	}
+}
+
 // Columns are the column counts that Mul has kernels for.
 var Columns = []int{1, 2, 4, 8}
 
@@ -75,7 +119,7 @@ var Columns = []int{1, 2, 4, 8}
 func Mul(l Layout) Module {
 	return Module{
 		Name: "mul_" + l.word(),
-		Text: join("common.cl", "quantize.cl", "formats.cl", "floats.cl") +
+		Text: join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") +
 			times("mulvec.cl", Columns...) + times("mulglu.cl", Columns...) + join("muldown.cl"),
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4"},
 	}

@@ -1,0 +1,198 @@
+package ops
+
+import (
+	"fmt"
+
+	"outcrop/gpu/compute"
+	"outcrop/gpu/kernels"
+)
+
+// Cache holds the keys and values of one layer for Context positions.
+type Cache struct {
+	Heads, Key, Value, Context int
+	Q8                         bool
+	K, V                       *compute.Buffer
+}
+
+// CacheBytes gives the sizes of the two buffers of a cache.
+func CacheBytes(heads, key, value, context int, q8 bool) (k, v int64) {
+	rows := int64(heads) * int64(context)
+	if q8 {
+		return rows * int64(key+key/16), rows * int64(value+value/16)
+	}
+	return rows * int64(key) * 2, rows * int64(value) * 2
+}
+
+// Attention is softmax attention with grouped heads for one kind of layer.
+type Attention struct {
+	set    *Set
+	shape  Heads
+	rows   int // query rows of a work-group
+	turn   *compute.Kernel
+	attend *compute.Kernel
+}
+
+// Heads are the sizes and switches of an attention layer.
+type Heads struct {
+	Query, KV  int // heads
+	Key, Value int // sizes of a head
+	Q8         bool
+	Rot        int     // values of a head that rotate
+	Neox       bool    // pairs (i, i+Rot/2), else (2i, 2i+1)
+	Gated      bool    // each query head is followed by a gate of its size
+	Window     int     // keys seen, counting the query's own; 0: all
+	Scale      float32 // of the scores
+	Cap        float32 // of the scores; 0: none
+	Eps        float32 // of the head norms
+	NormV      bool    // values are normed without weights
+}
+
+// Attention loads the kernels for a kind of layer.
+func (s *Set) Attention(h Heads) (*Attention, error) {
+	if h.KV < 1 || h.Query%h.KV != 0 || h.Key%8 != 0 || h.Key > 576 || h.Value > 576 || h.Rot > h.Key || h.Rot%2 != 0 {
+		return nil, fmt.Errorf("attention with %d heads of %d and %d values over %d, %d rotated: no kernel has this shape", h.Query, h.Key, h.Value, h.KV, h.Rot)
+	}
+	if h.Q8 && (h.Key%32 != 0 || h.Value%32 != 0) {
+		return nil, fmt.Errorf("attention with heads of %d and %d values: an 8-bit cache wants multiples of 32", h.Key, h.Value)
+	}
+	rows := 1
+	for most := 8; rows < h.Query/h.KV && rows < most; {
+		rows *= 2
+	}
+	if h.Key > 256 || h.Value > 256 {
+		rows = min(rows, 4)
+	}
+	o := &Attention{set: s, shape: h, rows: rows}
+	m := kernels.Attend(kernels.Attention{Key: h.Key, Value: h.Value, Rows: rows, Q8: h.Q8})
+	var err error
+	if o.turn, err = s.load(m, "turn"); err != nil {
+		return nil, err
+	}
+	o.attend, err = s.load(m, "attend")
+	return o, err
+}
+
+// flags of heads.cl
+const (
+	headQNorm = 1
+	headKNorm = 2
+	headVNorm = 4
+	headNeox  = 8
+	headFused = 16
+)
+
+// Step is what an attention step works on.
+type Step struct {
+	Tokens       int
+	Q            *compute.Buffer // (tokens, LdQ): query heads, each followed by its gate when Gated
+	K, V         *compute.Buffer // (tokens, LdK), (tokens, LdV)
+	LdQ, LdK     int
+	LdV          int
+	QNorm, KNorm *compute.Buffer // (Key); nil: none
+	CS           *compute.Buffer // (tokens, Rot): cosines, sines
+	State        *compute.Buffer // [0]: position of the first token
+	Cache        *Cache
+	Splits       int             // parts of the context
+	Parts        *compute.Buffer // PartsBytes
+}
+
+// PartsBytes is the scratch memory of a step.
+func (o *Attention) PartsBytes(tokens, splits int) int64 {
+	return int64(splits) * int64(tokens) * int64(o.shape.Query) * int64(o.shape.Value+2) * 4
+}
+
+// Splits suggests into how many parts a context of n positions is cut for a step
+// of tokens tokens, so that the card is filled.
+func (o *Attention) Splits(n, tokens int) int {
+	h := o.shape
+	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
+	units := max(o.set.dev.Info().Units, 1)
+	most := up(n, 4*o.set.lanes) // no part smaller than one turn of a work-group
+	return max(1, min(most, up(2*units, groups), 64))
+}
+
+// Fused tells whether one token can be normed, rotated and kept inside attend.
+func (o *Attention) Fused(tokens int) bool {
+	return tokens == 1 && o.shape.Query/o.shape.KV <= o.rows
+}
+
+func (o *Attention) flags(s *Step) int {
+	flags := 0
+	if s.QNorm != nil {
+		flags |= headQNorm
+	}
+	if s.KNorm != nil {
+		flags |= headKNorm
+	}
+	if o.shape.NormV {
+		flags |= headVNorm
+	}
+	if o.shape.Neox {
+		flags |= headNeox
+	}
+	return flags
+}
+
+func (o *Attention) step() int {
+	if o.shape.Gated {
+		return 2 * o.shape.Key
+	}
+	return o.shape.Key
+}
+
+// Run norms and rotates queries and keys, keeps keys and values, and attends:
+// one launch for one token where Fused, else two. Parts holds the result, for
+// Join.
+func (o *Attention) Run(q *compute.Queue, s *Step) error {
+	h, set := o.shape, o.set
+	flags := o.flags(s)
+	c := s.Cache
+	if o.Fused(s.Tokens) {
+		flags |= headFused
+	} else {
+		err := q.Launch(o.turn, compute.Dim{X: up(h.Query+2*h.KV, 4), Y: s.Tokens}, compute.Dim{X: 4 * set.lanes},
+			compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.K), compute.Int(s.LdK), compute.Mem(s.V), compute.Int(s.LdV),
+			compute.Mem(set.or(s.QNorm)), compute.Mem(set.or(s.KNorm)), compute.Mem(set.or(s.CS)), compute.Int(h.Rot), compute.Mem(s.State),
+			compute.Int(h.Query), compute.Int(h.KV), compute.Int(h.Key), compute.Int(h.Value), compute.Int(c.Context), compute.Float(h.Eps), compute.Int(flags),
+			compute.Mem(c.K), compute.Mem(c.V))
+		if err != nil {
+			return err
+		}
+	}
+	return q.Launch(o.attend, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, o.rows)}, compute.Dim{X: 4 * set.lanes},
+		compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.K), compute.Mem(s.V),
+		compute.Mem(set.or(s.QNorm)), compute.Mem(set.or(s.KNorm)), compute.Mem(set.or(s.CS)), compute.Int(h.Rot), compute.Mem(s.State),
+		compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.KV), compute.Int(c.Context), compute.Int(h.Window),
+		compute.Float(h.Scale), compute.Float(h.Cap), compute.Float(h.Eps), compute.Int(flags), compute.Mem(c.K), compute.Mem(c.V),
+		compute.Int(s.Splits), compute.Mem(s.Parts))
+}
+
+// Join makes one row of Query*Value floats a token of the parts: with sinks
+// (one score a head) and, when Gated, times the sigmoid of the gates that lie
+// behind the queries.
+func (o *Attention) Join(q *compute.Queue, r *Rows, s *Step, sinks *compute.Buffer, to *Acts) error {
+	h, set := o.shape, o.set
+	n := h.Query * h.Value
+	if to.Cols != n {
+		return fmt.Errorf("join %d heads of %d to activations of %d values", h.Query, h.Value, to.Cols)
+	}
+	flags := 0
+	if sinks != nil {
+		flags |= 1
+	}
+	gate := set.none
+	if h.Gated {
+		flags |= 2
+		gate = s.Q
+	}
+	if to.X != nil {
+		flags |= 4
+	}
+	if to.Q != nil {
+		flags |= 8
+	}
+	return q.Launch(r.join, compute.Dim{X: up(n, 128), Y: s.Tokens}, compute.Dim{X: 128},
+		compute.Mem(s.Parts), compute.Int(s.Splits), compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(sinks)),
+		compute.Mem(gate), compute.Int(s.LdQ), compute.Int(o.step()), compute.Int(h.Key), compute.Int(flags),
+		compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
+}
