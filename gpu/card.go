@@ -43,7 +43,7 @@ type Card struct {
 	Discrete bool   `json:"discrete"`
 	Virtual  bool   `json:"virtual"` // no card behind it: QXL, virtio, VMware, BMC
 
-	Driver        string          `json:"driver"` // kernel driver bound: i915, xe, amdgpu, nvidia, nouveau, vfio-pci, ...; empty: none
+	Driver        string          `json:"driver"` // kernel driver bound: i915, xe, amdgpu, nvidia, nouveau, vfio-pci, ..., dxg under WSL, wddm on Windows; empty: none
 	DriverVersion Reading[string] `json:"driver_version"`
 	UUID          Reading[string] `json:"uuid"` // NVML or kfd identity, for selectors that take it
 
@@ -96,7 +96,7 @@ func (c Card) Compute() bool {
 		return false
 	}
 	switch c.Driver {
-	case "i915", "xe", "amdgpu", "nvidia", "dxg":
+	case "i915", "xe", "amdgpu", "nvidia", "dxg", "wddm":
 		return true
 	}
 	return false

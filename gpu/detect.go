@@ -61,6 +61,9 @@ func Detect(root fs.FS) (Machine, error) {
 }
 
 func detect(root fs.FS, a Answers) Machine {
+	if w, ok := windowsOf(root); ok {
+		return DetectWindows(w)
+	}
 	m := Machine{Cards: []Card{}, Host: readHost(root, a), UserMode: readUserMode(root, a)}
 	for _, d := range displays(root) {
 		m.Cards = append(m.Cards, readCard(root, d, a, m))

@@ -2,21 +2,22 @@ package gpu
 
 // Host is the machine around the cards.
 type Host struct {
-	OS       string            `json:"os"`     // linux, windows
-	Kernel   string            `json:"kernel"` // release, such as 6.12.9-200.fc41.x86_64
-	Distro   Distro            `json:"distro"`
-	Virtual  string            `json:"virtual,omitempty"` // wsl, container, vm; empty: bare metal as far as can be seen
-	CPU      CPU               `json:"cpu"`
-	Memory   Meminfo           `json:"memory"`
-	Cgroup   Cgroup            `json:"cgroup"`
-	Swaps    []Swap            `json:"swaps"`
-	Disks    []Disk            `json:"disks"`
-	Args     []string          `json:"kernel_args"` // kernel command line: only what concerns cards and memory
-	Memlock  Reading[int64]    `json:"memlock"`     // bytes this process may lock; -1: no limit
-	User     User              `json:"user"`
-	Env      []EnvVar          `json:"env"`      // variables of this process that a driver or engine reads
-	Perfmon  Reading[bool]     `json:"perfmon"`  // may see what other processes use of an Intel card (CAP_PERFMON or CAP_SYS_ADMIN)
-	Pressure Reading[Pressure] `json:"pressure"` // memory, at the moment of detection
+	OS         string            `json:"os"`     // linux, windows
+	Kernel     string            `json:"kernel"` // release, such as 6.12.9-200.fc41.x86_64
+	Distro     Distro            `json:"distro"`
+	Virtual    string            `json:"virtual,omitempty"` // wsl, container, vm; empty: bare metal as far as can be seen
+	CPU        CPU               `json:"cpu"`
+	Memory     Meminfo           `json:"memory"`
+	Cgroup     Cgroup            `json:"cgroup"`
+	CommitLeft Reading[int64]    `json:"commit_left"` // Windows: what may still be committed, a hard limit beside the RAM
+	Swaps      []Swap            `json:"swaps"`
+	Disks      []Disk            `json:"disks"`
+	Args       []string          `json:"kernel_args"` // kernel command line: only what concerns cards and memory
+	Memlock    Reading[int64]    `json:"memlock"`     // bytes this process may lock; -1: no limit
+	User       User              `json:"user"`
+	Env        []EnvVar          `json:"env"`      // variables of this process that a driver or engine reads
+	Perfmon    Reading[bool]     `json:"perfmon"`  // may see what other processes use of an Intel card (CAP_PERFMON or CAP_SYS_ADMIN)
+	Pressure   Reading[Pressure] `json:"pressure"` // memory, at the moment of detection
 
 	groups map[int64]string // names of /etc/group, to read recorded device files
 }

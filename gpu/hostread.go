@@ -236,6 +236,9 @@ func (h Host) Available() Reading[int64] {
 			return Known(left, c.Max.Source)
 		}
 	}
+	if l := h.CommitLeft; l.Known && (!a.Known || l.Value < a.Value) {
+		return l
+	}
 	return a
 }
 
@@ -641,5 +644,6 @@ func readHost(root fs.FS, a Answers) Host {
 	h.User, login = readUser(root)
 	h.groups, h.User.Listed = readGroups(root, login)
 	h.Pressure = ReadPressure(root, "proc/pressure/memory")
+	h.CommitLeft = Unknown[int64]("/proc/meminfo", "Linux commits more than it has")
 	return h
 }

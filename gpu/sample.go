@@ -35,8 +35,9 @@ const scanEvery = 30 * time.Second
 type Sampler struct {
 	root fs.FS
 	m    Machine
-	a    Answers // recorded machine: its answers
-	live *live   // nil for a recorded machine
+	a    Answers         // recorded machine: its answers
+	live *live           // nil for a recorded machine
+	win  *WindowsAnswers // recorded Windows machine
 
 	hw    map[PCI]string // hwmon folder
 	watch []string       // processes read at every sample: our engine
@@ -58,6 +59,9 @@ func NewSampler(root fs.FS, m Machine, withDrivers bool) *Sampler {
 		s.live = newLive(m)
 	} else {
 		s.a = answersOf(root)
+		if w, ok := windowsOf(root); ok {
+			s.win = &w
+		}
 	}
 	for _, c := range m.Cards {
 		for _, n := range names(root, c.file("hwmon")) {
@@ -105,7 +109,9 @@ func (s *Sampler) Sample(now time.Time) []CardReadings {
 	}
 	s.last = now
 	h := s.m.Host
-	h.Memory = ReadMeminfo(s.root)
+	if h.OS == "linux" {
+		h.Memory = ReadMeminfo(s.root)
+	}
 	out := make([]CardReadings, 0, len(s.m.Cards))
 	for _, c := range s.m.Cards {
 		out = append(out, s.card(c, h, now, wall, prev))
@@ -142,6 +148,11 @@ func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) 
 	if text(s.root, c.file("power/runtime_status")) == "suspended" {
 		return asleep(r, c, h)
 	}
+	if w := s.windows(); w != nil {
+		winSample(*w, c, h, &r)
+		r.GTTGrowth = s.growth(c, r.GTT)
+		return r
+	}
 	r.sysfs(s, c, wall)
 	procs := s.clients.of(c.PCI)
 	answers := s.answers(c)
@@ -157,14 +168,7 @@ func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) 
 	if !r.GTT.Known {
 		r.GTT = s.gtt(c)
 	}
-	if r.GTT.Known {
-		if _, ok := s.gttFirst[c.PCI]; !ok {
-			s.gttFirst[c.PCI] = r.GTT.Value
-		}
-		r.GTTGrowth = Known(r.GTT.Value-s.gttFirst[c.PCI], r.GTT.Source)
-	} else {
-		r.GTTGrowth = Unknown[int64](r.GTT.Source, r.GTT.Why)
-	}
+	r.GTTGrowth = s.growth(c, r.GTT)
 	if !r.Busy.Known && (c.Driver == "xe" || c.Driver == "i915") {
 		if b, ok := busy(prev.byPCI[c.PCI], s.clients.byPCI[c.PCI], wall); ok {
 			r.Busy = Known(b, "fdinfo of the processes we can see")
@@ -173,6 +177,25 @@ func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) 
 		}
 	}
 	return r
+}
+
+// growth compares with the first reading.
+func (s *Sampler) growth(c Card, gtt Reading[int64]) Reading[int64] {
+	if !gtt.Known {
+		return Unknown[int64](gtt.Source, gtt.Why)
+	}
+	if _, ok := s.gttFirst[c.PCI]; !ok {
+		s.gttFirst[c.PCI] = gtt.Value
+	}
+	return Known(gtt.Value-s.gttFirst[c.PCI], gtt.Source)
+}
+
+// windows gives the Windows answers of this moment, or nil on other systems.
+func (s *Sampler) windows() *WindowsAnswers {
+	if s.live != nil {
+		return s.live.windows()
+	}
+	return s.win
 }
 
 // asleep leaves a suspended card asleep: reading its sensors would wake it, and
