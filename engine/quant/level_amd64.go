@@ -14,7 +14,7 @@ func machineLevels() (l []*kernels) {
 }
 
 var avx512 = kernels{
-	level: AVX512VNNI, vec: plainVec,
+	level: AVX512VNNI, vec: avx2Vec,
 	records: true, quantize: quantize512,
 	rows: [Q2_0 + 1]func(*gemv){
 		Q4_0:    rowsQ4_0x512,
