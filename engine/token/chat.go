@@ -1,6 +1,9 @@
 package token
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Message is one message of a conversation.
 type Message struct {
@@ -24,5 +27,6 @@ type Prompt struct {
 	Tools               []json.RawMessage // as in OpenAI's API: {"type":"function","function":{...}}
 	AddGenerationPrompt bool              // end with the start of the assistant's turn
 	Thinking            *bool             // ask the model to think or not; nil leaves it to the template
-	Extra               map[string]any    // further variables of the template
+	Extra               map[string]any    // further variables of the template, values as of JSON
+	Now                 time.Time         // what strftime_now tells; zero is the time of rendering
 }

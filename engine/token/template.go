@@ -1,174 +1,186 @@
 package token
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
-	"github.com/ardanlabs/jinja"
+	"outcrop/engine/token/jinja"
 )
 
-// Template renders conversations as text for the model.
+// Template renders conversations as text for the model. It is safe for use by
+// several goroutines.
 type Template struct {
 	t        *jinja.Template
 	src      string
 	bos, eos string
 	fallback bool
+	ability  func() ability // found out on first use
 }
 
-// chatML is used for packs that have no template of their own.
-const chatML = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}` +
-	`{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+// chatML stands in for the template of packs that have none. It is the frame
+// that more models know than any other (OpenAI's ChatML, from 2023 on), with
+// tools as Hermes and Qwen write them.
+const chatML = `
+{%- if tools %}
+    {{- '<|im_start|>system\n' }}
+    {%- if messages and messages[0].role == 'system' %}
+        {{- messages[0].content + '\n\n' }}
+    {%- endif %}
+    {{- 'You can call these functions:\n<tools>' }}
+    {%- for tool in tools %}
+        {{- '\n' + tool | tojson }}
+    {%- endfor %}
+    {{- '\n</tools>\n\nTo call one, answer with a JSON object in these tags:\n<tool_call>\n{"name": NAME, "arguments": OBJECT}\n</tool_call><|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'tool' %}
+        {{- '<|im_start|>user\n<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
+    {%- elif not (tools and loop.first and message.role == 'system') %}
+        {{- '<|im_start|>' + message.role + '\n' + message.content }}
+        {%- for call in message.tool_calls %}
+            {{- '\n<tool_call>\n' + {'name': call.function.name, 'arguments': call.function.arguments} | tojson + '\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}`
 
-// NewTemplate compiles a chat template; bos and eos are the texts of these
-// tokens. An empty src gives ChatML, and Fallback says so.
-func NewTemplate(src, bos, eos string) (t *Template, err error) {
-	t = &Template{src: src, bos: bos, eos: eos}
-	if src == "" {
-		t.fallback, src = true, chatML
+// NewTemplate reads a chat template (tokenizer.chat_template); bos and eos are
+// the texts of these tokens. An empty src gives ChatML, and Fallback says so.
+func NewTemplate(src, bos, eos string) (*Template, error) {
+	t := &Template{src: src, bos: bos, eos: eos}
+	if strings.TrimSpace(src) == "" {
+		t.fallback, t.src = true, chatML
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			t, err = nil, fmt.Errorf("compile chat template: %v", r)
-		}
-	}()
-	if t.t, err = jinja.Compile(src); err != nil {
-		return nil, fmt.Errorf("compile chat template: %w", err)
+	var err error
+	if t.t, err = jinja.Parse(t.src); err != nil {
+		return nil, fmt.Errorf("read chat template: %w", err)
 	}
+	t.ability = sync.OnceValue(t.probe)
 	return t, nil
 }
 
 // Fallback says whether the pack had no template and ChatML stands in.
 func (t *Template) Fallback() bool { return t.fallback }
 
-// Render writes the conversation.
-func (t *Template) Render(p Prompt) (text string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			text, err = "", fmt.Errorf("render chat template: %v", r)
-		}
-	}()
-	var list []jinja.Value
-	for _, m := range p.Messages {
-		v := jinja.NewDict()
-		d := v.AsDict()
-		d.Set("role", jinja.NewString(m.Role))
-		d.Set("content", jinja.NewString(m.Content))
-		if m.Reasoning != "" {
-			d.Set("reasoning_content", jinja.NewString(m.Reasoning))
-		}
-		if m.Name != "" {
-			d.Set("name", jinja.NewString(m.Name))
-		}
-		if m.ToolCallID != "" {
-			d.Set("tool_call_id", jinja.NewString(m.ToolCallID))
-		}
-		var calls []jinja.Value
-		for _, c := range m.ToolCalls {
-			args, err := ordered(c.Arguments)
-			if err != nil {
-				return "", fmt.Errorf("render chat template: arguments of tool call %s: %w", c.Name, err)
-			}
-			call, fn := jinja.NewDict(), jinja.NewDict()
-			fn.AsDict().Set("name", jinja.NewString(c.Name))
-			fn.AsDict().Set("arguments", args)
-			call.AsDict().Set("id", jinja.NewString(c.ID))
-			call.AsDict().Set("type", jinja.NewString("function"))
-			call.AsDict().Set("function", fn)
-			calls = append(calls, call)
-		}
-		if calls != nil {
-			d.Set("tool_calls", jinja.NewList(calls))
-		}
-		list = append(list, v)
+// Source is the text of the template.
+func (t *Template) Source() string { return t.src }
+
+// Uses says whether the template mentions a variable, such as
+// "enable_thinking": a switch that it does not look at has no effect.
+func (t *Template) Uses(name string) bool { return strings.Contains(t.src, name) }
+
+// ErrRefused is wrapped by Render's error when the template itself refuses the
+// conversation, for example because roles do not alternate. The error's text
+// is the template's.
+var ErrRefused = errors.New("the chat template refuses the conversation")
+
+// Render writes the conversation as the model is used to read it. The end of
+// the text is where the model goes on if AddGenerationPrompt is set.
+//
+// What the template has no place for is put where it has one: see Adapt.
+func (t *Template) Render(p Prompt) (string, error) {
+	return t.render(t.Adapt(p), t.ability().textArguments)
+}
+
+// render writes a conversation as it is.
+func (t *Template) render(p Prompt, argumentsAsText bool) (string, error) {
+	vars := map[string]any{
+		"add_generation_prompt": p.AddGenerationPrompt,
+		"bos_token":             t.bos,
+		"eos_token":             t.eos,
+		"tools":                 nil,
 	}
-	vars := map[string]jinja.Value{
-		"messages":              jinja.NewList(list),
-		"add_generation_prompt": jinja.NewBool(p.AddGenerationPrompt),
-		"bos_token":             jinja.NewString(t.bos),
-		"eos_token":             jinja.NewString(t.eos),
-		"tools":                 jinja.None(),
+	messages, err := messageValues(p.Messages, argumentsAsText)
+	if err != nil {
+		return "", fmt.Errorf("render chat template: %w", err)
 	}
+	vars["messages"] = messages
 	if len(p.Tools) > 0 {
-		var tools []jinja.Value
+		tools := make([]any, len(p.Tools))
 		for i, raw := range p.Tools {
-			v, err := ordered(raw)
-			if err != nil {
+			if tools[i], err = jinja.FromJSON(raw); err != nil {
 				return "", fmt.Errorf("render chat template: tool %d: %w", i+1, err)
 			}
-			tools = append(tools, v)
 		}
-		vars["tools"] = jinja.NewList(tools)
+		vars["tools"] = tools
 	}
 	if p.Thinking != nil {
-		vars["enable_thinking"] = jinja.NewBool(*p.Thinking)
+		// The same wish under the names that different families gave it.
+		vars["enable_thinking"], vars["thinking"] = *p.Thinking, *p.Thinking
 	}
 	for k, v := range p.Extra {
-		vars[k] = jinja.FromGoValue(v)
+		vars[k] = v
 	}
-	if text, err = t.t.RenderValues(vars); err != nil {
+	now := p.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	text, err := t.t.Render(vars, now)
+	var e *jinja.Error
+	switch {
+	case errors.As(err, &e) && e.Raised:
+		return "", fmt.Errorf("%w: %s", ErrRefused, e.Message)
+	case err != nil:
 		return "", fmt.Errorf("render chat template: %w", err)
 	}
 	return text, nil
 }
 
-// ordered reads JSON and keeps the order of keys.
-func ordered(raw json.RawMessage) (jinja.Value, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return orderedValue(d)
-}
-
-func orderedValue(d *json.Decoder) (jinja.Value, error) {
-	tok, err := d.Token()
-	if err != nil {
-		return jinja.None(), err
-	}
-	switch v := tok.(type) {
-	case nil:
-		return jinja.None(), nil
-	case bool:
-		return jinja.NewBool(v), nil
-	case string:
-		return jinja.NewString(v), nil
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return jinja.NewInt(n), nil
+// messageValues makes the variable messages. Keys come in the order of
+// OpenAI's API, and only those that are set, as templates ask whether they are
+// defined.
+func messageValues(messages []Message, argumentsAsText bool) ([]any, error) {
+	list := make([]any, len(messages))
+	for i, m := range messages {
+		d := jinja.NewDict()
+		d.Set("role", m.Role)
+		d.Set("content", m.Content)
+		if m.Reasoning != "" {
+			d.Set("reasoning_content", m.Reasoning)
+			d.Set("thinking", m.Reasoning)
 		}
-		f, err := v.Float64()
-		return jinja.NewFloat(f), err
-	case json.Delim:
-		var list []jinja.Value
-		dict := jinja.NewDict()
-		for d.More() {
-			key := ""
-			if v == '{' {
-				k, err := d.Token()
-				if err != nil {
-					return dict, err
+		if m.Name != "" {
+			d.Set("name", m.Name)
+		}
+		if m.ToolCallID != "" {
+			d.Set("tool_call_id", m.ToolCallID)
+		}
+		if len(m.ToolCalls) > 0 {
+			calls := make([]any, len(m.ToolCalls))
+			for k, c := range m.ToolCalls {
+				raw := c.Arguments
+				if len(raw) == 0 {
+					raw = json.RawMessage("{}")
 				}
-				key = k.(string)
+				args, err := jinja.FromJSON(raw)
+				if err != nil {
+					return nil, fmt.Errorf("message %d: arguments of the call of %s: %w", i+1, c.Name, err)
+				}
+				if _, object := args.(*jinja.Dict); object && argumentsAsText {
+					args = string(raw)
+				}
+				fn, call := jinja.NewDict(), jinja.NewDict()
+				fn.Set("name", c.Name)
+				fn.Set("arguments", args)
+				if c.ID != "" {
+					call.Set("id", c.ID)
+				}
+				call.Set("type", "function")
+				call.Set("function", fn)
+				calls[k] = call
 			}
-			item, err := orderedValue(d)
-			if err != nil {
-				return dict, err
-			}
-			if v == '{' {
-				dict.AsDict().Set(key, item)
-			} else {
-				list = append(list, item)
-			}
+			d.Set("tool_calls", calls)
 		}
-		if _, err := d.Token(); err != nil {
-			return dict, err
-		}
-		if v == '[' {
-			return jinja.NewList(list), nil
-		}
-		return dict, nil
+		list[i] = d
 	}
-	return jinja.None(), fmt.Errorf("unexpected %v", tok)
+	return list, nil
 }
 
 // thinkTags are the pairs of tags that models frame their reasoning with.

@@ -11,6 +11,7 @@ package token
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -150,28 +151,37 @@ func (t *Tokenizer) Encode(text string, o Options) []ID {
 	return ids
 }
 
-// append encodes text that begins a sequence or follows a special token.
+// append encodes text that begins a sequence.
 func (t *Tokenizer) append(ids []ID, text string, special bool) []ID {
 	c := t.chains.Get().(*chain)
 	defer t.chains.Put(c)
+	t.encodeParts(&ids, c, text, special, "")
+	return ids
+}
+
+// encodeParts cuts special tokens out of text and encodes what lies between
+// them, without the marks of EncodeChat.
+func (t *Tokenizer) encodeParts(ids *[]ID, c *chain, text string, special bool, mark string) {
 	afterSpecial := true
 	t.special.cut(text, special, func(part string, id ID) {
 		if id >= 0 {
-			ids = append(ids, id)
+			*ids = append(*ids, id)
 			afterSpecial = true
 			return
 		}
+		if mark != "" {
+			part = strings.ReplaceAll(part, mark, "")
+		}
 		if t.spm != nil {
-			ids = t.spm.encode(ids, c, escapeSpaces(part, t.addPrefix && afterSpecial))
+			*ids = t.spm.encode(*ids, c, escapeSpaces(part, t.addPrefix && afterSpecial))
 		} else {
 			if t.escape {
 				part = escapeSpaces(part, false)
 			}
-			ids = t.encodeBPE(ids, c, part)
+			*ids = t.encodeBPE(*ids, c, part)
 		}
 		afterSpecial = false
 	})
-	return ids
 }
 
 // Len is the size of the vocabulary.

@@ -1,0 +1,453 @@
+package jinja
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// builtin is a filter: v|name(arguments).
+type builtin func(in *interp, v any, c *call) any
+
+// filters lists all filters.
+var filters map[string]builtin
+
+// The table is filled here and not where it is declared: filters such as map
+// look in it themselves.
+var _ = func() bool {
+	filters = map[string]builtin{
+		"tojson": toJSON, "items": filterItems, "join": filterJoin, "default": filterDefault, "d": filterDefault,
+		"trim": filterTrim, "lower": textFilter(strings.ToLower), "upper": textFilter(strings.ToUpper), "title": textFilter(titleWords),
+		"capitalize": textFilter(capitalize), "first": filterFirst, "last": filterLast, "length": filterLength, "count": filterLength,
+		"reverse": filterReverse, "sort": filterSort, "unique": filterUnique, "list": filterList, "int": filterInt, "float": filterFloat,
+		"string": filterString, "safe": filterString, "replace": filterReplace, "round": filterRound, "abs": filterAbs, "map": filterMap,
+		"select": filterSelect(true, false), "reject": filterSelect(false, false), "selectattr": filterSelect(true, true), "rejectattr": filterSelect(false, true),
+		"indent": filterIndent, "wordcount": filterWordcount, "escape": textFilter(escape), "e": textFilter(escape), "forceescape": textFilter(escape),
+		"dictsort": filterDictsort, "max": filterMost(1), "min": filterMost(-1), "sum": filterSum, "batch": filterBatch, "slice": filterSlice,
+		"groupby": filterGroupby, "attr": filterAttr, "truncate": filterTruncate, "center": filterCenter, "format": filterFormat,
+		"pprint": filterPprint, "striptags": textFilter(striptags), "fromjson": fromJSON, "from_json": fromJSON,
+	}
+	return true
+}()
+
+func textFilter(f func(string) string) builtin {
+	return func(in *interp, v any, c *call) any {
+		out := f(in.str(c.line, v))
+		in.made(c.line, len(out))
+		return out
+	}
+}
+
+// titleWords makes the first letter of each word large and the others small;
+// words begin after white space, - ( { [ and <.
+func titleWords(s string) string {
+	start := true
+	return strings.Map(func(r rune) rune {
+		was := start
+		start = unicode.IsSpace(r) || strings.ContainsRune("-({[<", r)
+		if was {
+			return unicode.ToUpper(r)
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+func capitalize(s string) string {
+	first := true
+	return strings.Map(func(r rune) rune {
+		if first {
+			first = false
+			return unicode.ToUpper(r)
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(s)
+}
+
+func striptags(s string) string {
+	var b strings.Builder
+	for {
+		k := strings.IndexByte(s, '<')
+		if k < 0 {
+			break
+		}
+		end := strings.IndexByte(s[k:], '>')
+		if end < 0 {
+			break
+		}
+		b.WriteString(s[:k])
+		s = s[k+end+1:]
+	}
+	b.WriteString(s)
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+func filterItems(in *interp, v any, c *call) any {
+	if _, ok := v.(undefined); ok {
+		return in.newList(c.line, nil)
+	}
+	d, ok := v.(*Dict)
+	if !ok {
+		fail(c.line, "items needs a mapping, not a %s", kindOf(v))
+	}
+	return in.pairs(c.line, d)
+}
+
+func (in *interp) pairs(line int, d *Dict) *list {
+	items := make([]any, len(d.keys))
+	for i, k := range d.keys {
+		items[i] = &list{items: []any{k, d.vals[k]}, tuple: true}
+	}
+	in.made(line, 64*len(items))
+	return in.newList(line, items)
+}
+
+func filterJoin(in *interp, v any, c *call) any {
+	sep := c.text(in, 0, "d", "join", "")
+	attr, hasAttr := c.arg(1, "attribute")
+	var out output
+	for i, x := range in.items(c.line, v) {
+		if i > 0 {
+			out.write(in, c.line, sep)
+		}
+		if hasAttr {
+			x = in.path(c.line, x, attr)
+		}
+		out.write(in, c.line, in.text(c.line, x))
+	}
+	return out.b.String()
+}
+
+// path is an attribute with dots, a.b.0, as filters take it.
+func (in *interp) path(line int, v, attr any) any {
+	s, ok := attr.(string)
+	if !ok {
+		return in.item(line, v, attr)
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		var key any = part
+		if n, err := strconv.ParseInt(part, 10, 64); err == nil {
+			key = n
+		}
+		v = in.item(line, v, key)
+	}
+	return v
+}
+
+func filterDefault(in *interp, v any, c *call) any {
+	_, missing := v.(undefined)
+	if missing || c.flag(1, "boolean", false) && !truth(v) {
+		if d, ok := c.arg(0, "default_value"); ok {
+			return d
+		}
+		return ""
+	}
+	return v
+}
+
+func filterTrim(in *interp, v any, c *call) any {
+	s := in.str(c.line, v)
+	if cut, ok := c.arg(0, "chars"); ok && cut != nil {
+		return strings.Trim(s, in.text(c.line, cut))
+	}
+	return strings.Trim(s, whites)
+}
+
+func filterFirst(in *interp, v any, c *call) any {
+	switch x := v.(type) {
+	case string:
+		return in.item(c.line, x, int64(0))
+	}
+	if items := in.iterate(c.line, v); len(items) > 0 {
+		return items[0]
+	}
+	return undefined{"no first item, the sequence is empty"}
+}
+
+func filterLast(in *interp, v any, c *call) any {
+	switch x := v.(type) {
+	case string:
+		return in.item(c.line, x, int64(-1))
+	}
+	if items := in.iterate(c.line, v); len(items) > 0 {
+		return items[len(items)-1]
+	}
+	return undefined{"no last item, the sequence is empty"}
+}
+
+func filterLength(in *interp, v any, c *call) any {
+	switch x := v.(type) {
+	case string:
+		in.work(c.line, len(x))
+		return int64(chars(x))
+	case *list:
+		return int64(len(x.items))
+	case *Dict:
+		return int64(len(x.keys))
+	case undefined:
+		return int64(0)
+	}
+	fail(c.line, "a %s has no length", kindOf(v))
+	return nil
+}
+
+func filterReverse(in *interp, v any, c *call) any {
+	if s, ok := v.(string); ok {
+		in.made(c.line, 4*len(s))
+		r := []rune(s)
+		slices.Reverse(r)
+		return string(r)
+	}
+	items := slices.Clone(in.items(c.line, v))
+	slices.Reverse(items)
+	return in.newList(c.line, items)
+}
+
+// folded is a value to sort by: text without regard to case unless wanted.
+func (in *interp) folded(line int, v any, exact bool) any {
+	if s, ok := v.(string); ok && !exact {
+		in.made(line, len(s))
+		return strings.ToLower(s)
+	}
+	return v
+}
+
+// sorted sorts items by a key, stably.
+func (in *interp) sorted(line int, items []any, key func(any) any, reverse bool) []any {
+	type row struct{ key, item any }
+	rows := make([]row, len(items))
+	for i, x := range items {
+		rows[i] = row{key(x), x}
+	}
+	in.made(line, 32*len(rows))
+	sort.SliceStable(rows, func(i, j int) bool {
+		if reverse {
+			return in.compare(line, rows[i].key, rows[j].key, 0) > 0
+		}
+		return in.compare(line, rows[i].key, rows[j].key, 0) < 0
+	})
+	out := make([]any, len(rows))
+	for i, r := range rows {
+		out[i] = r.item
+	}
+	return out
+}
+
+func filterSort(in *interp, v any, c *call) any {
+	exact := c.flag(1, "case_sensitive", false)
+	attr, has := c.arg(2, "attribute")
+	key := func(x any) any {
+		if has && attr != nil {
+			x = in.path(c.line, x, attr)
+		}
+		return in.folded(c.line, x, exact)
+	}
+	return in.newList(c.line, in.sorted(c.line, in.items(c.line, v), key, c.flag(0, "reverse", false)))
+}
+
+func filterUnique(in *interp, v any, c *call) any {
+	exact := c.flag(0, "case_sensitive", false)
+	attr, has := c.arg(1, "attribute")
+	seen := map[any]bool{}
+	var odd []any // values that cannot be keys
+	var out []any
+	for _, x := range in.items(c.line, v) {
+		k := x
+		if has && attr != nil {
+			k = in.path(c.line, x, attr)
+		}
+		k = in.folded(c.line, k, exact)
+		if hashable(k) {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+		} else {
+			if slices.ContainsFunc(odd, func(o any) bool { return in.equal(o, k, 0) }) {
+				continue
+			}
+			odd = append(odd, k)
+		}
+		out = append(out, x)
+	}
+	return in.newList(c.line, out)
+}
+
+func filterList(in *interp, v any, c *call) any {
+	return in.newList(c.line, slices.Clone(in.items(c.line, v)))
+}
+
+func filterInt(in *interp, v any, c *call) any {
+	what, ok := c.arg(0, "default")
+	if !ok {
+		what = int64(0)
+	}
+	switch x := v.(type) {
+	case string:
+		s := strings.ReplaceAll(strings.Trim(x, whites), "_", "")
+		if n, err := strconv.ParseInt(s, int(c.int(in, 1, "base", "int", 10)), 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<62 {
+			return int64(f)
+		}
+		return what
+	}
+	n, f, isInt, ok := number(v)
+	switch {
+	case !ok || !isInt && !(math.Abs(f) < 1<<62):
+		return what
+	case isInt:
+		return n
+	}
+	return int64(f)
+}
+
+func filterFloat(in *interp, v any, c *call) any {
+	what, ok := c.arg(0, "default")
+	if !ok {
+		what = 0.0
+	}
+	if s, ok := v.(string); ok {
+		if f, err := strconv.ParseFloat(strings.Trim(s, whites), 64); err == nil {
+			return f
+		}
+		return what
+	}
+	if _, f, _, ok := number(v); ok {
+		return f
+	}
+	return what
+}
+
+func filterString(in *interp, v any, c *call) any { return in.text(c.line, v) }
+
+func filterReplace(in *interp, v any, c *call) any {
+	s := in.str(c.line, v)
+	from, to := in.text(c.line, c.need(0, "old", "replace")), in.text(c.line, c.need(1, "new", "replace"))
+	return in.replace(c.line, s, from, to, c.int(in, 2, "count", "replace", -1))
+}
+
+// replace counts what it makes before it makes it.
+func (in *interp) replace(line int, s, from, to string, most int64) string {
+	in.work(line, len(s))
+	n := int64(strings.Count(s, from))
+	if most >= 0 {
+		n = min(n, most)
+	}
+	grow := n * int64(len(to)-len(from))
+	if int64(len(s))+grow > maxValue {
+		tooMuch(line, "a value has more than %d bytes", maxValue)
+	}
+	in.made(line, len(s)+int(grow))
+	return strings.Replace(s, from, to, int(n))
+}
+
+func filterRound(in *interp, v any, c *call) any {
+	_, f, isInt, ok := number(v)
+	if !ok {
+		in.mustDefine(c.line, v)
+		fail(c.line, "a %s cannot be rounded", kindOf(v))
+	}
+	digits := c.int(in, 0, "precision", "round", 0)
+	p := math.Pow(10, float64(digits))
+	switch c.text(in, 1, "method", "round", "common") {
+	case "ceil":
+		return math.Ceil(f*p) / p
+	case "floor":
+		return math.Floor(f*p) / p
+	}
+	if isInt {
+		return v
+	}
+	if digits >= 0 && digits < 300 {
+		// Python rounds the exact value, halves to even.
+		if r, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits), 64), 64); err == nil {
+			return r
+		}
+	}
+	return math.RoundToEven(f*p) / p
+}
+
+func filterAbs(in *interp, v any, c *call) any {
+	i, f, isInt, ok := number(v)
+	switch {
+	case !ok:
+		in.mustDefine(c.line, v)
+		fail(c.line, "a %s has no absolute value", kindOf(v))
+	case isInt && i == math.MinInt64:
+		fail(c.line, "a number is too large")
+	case isInt:
+		return max(i, -i)
+	}
+	return math.Abs(f)
+}
+
+// without drops the first n arguments of a call.
+func (c *call) without(n int) *call {
+	return &call{line: c.line, args: c.args[min(n, len(c.args)):], named: c.named}
+}
+
+func filterMap(in *interp, v any, c *call) any {
+	items := in.items(c.line, v)
+	out := make([]any, len(items))
+	if attr, ok := c.arg(-1, "attribute"); ok {
+		what, has := c.arg(-1, "default")
+		for i, x := range items {
+			out[i] = in.path(c.line, x, attr)
+			if _, missing := out[i].(undefined); missing && has {
+				out[i] = what
+			}
+		}
+		return in.newList(c.line, out)
+	}
+	name := c.text(in, 0, "filter", "map", "")
+	f, ok := filters[name]
+	if !ok {
+		fail(c.line, "unknown filter %q", name)
+	}
+	for i, x := range items {
+		in.step(c.line)
+		out[i] = f(in, x, c.without(1))
+	}
+	return in.newList(c.line, out)
+}
+
+// filterSelect makes select, reject, selectattr and rejectattr.
+func filterSelect(keep, attr bool) builtin {
+	return func(in *interp, v any, c *call) any {
+		var name any
+		rest := c
+		if attr {
+			name = c.need(0, "attribute", "selectattr")
+			rest = c.without(1)
+		}
+		test := builtinTest(func(_ *interp, v any, _ *call) bool { return truth(v) })
+		if len(rest.args) > 0 {
+			n := rest.text(in, 0, "test", "select", "")
+			var ok bool
+			if test, ok = tests[n]; !ok {
+				fail(c.line, "unknown test %q", n)
+			}
+			rest = rest.without(1)
+		}
+		var out []any
+		for _, x := range in.items(c.line, v) {
+			in.step(c.line)
+			y := x
+			if attr {
+				y = in.path(c.line, x, name)
+			}
+			if test(in, y, rest) == keep {
+				out = append(out, x)
+			}
+		}
+		return in.newList(c.line, out)
+	}
+}

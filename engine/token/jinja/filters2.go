@@ -1,0 +1,222 @@
+package jinja
+
+import (
+	"slices"
+	"strings"
+)
+
+func filterIndent(in *interp, v any, c *call) any {
+	s := in.str(c.line, v)
+	var pad string
+	if w, ok := c.arg(0, "width"); ok {
+		if text, ok := w.(string); ok {
+			pad = text
+		} else {
+			pad = in.repeat(c.line, " ", c.int(in, 0, "width", "indent", 4)).(string)
+		}
+	} else {
+		pad = "    "
+	}
+	first, blank := c.flag(1, "first", false), c.flag(2, "blank", false)
+	var out output
+	for i, l := range strings.Split(s, "\n") {
+		if i > 0 {
+			out.write(in, c.line, "\n")
+		}
+		if (i > 0 || first) && (l != "" || blank && i > 0) {
+			out.write(in, c.line, pad)
+		}
+		out.write(in, c.line, l)
+	}
+	return out.b.String()
+}
+
+func filterWordcount(in *interp, v any, c *call) any {
+	n := int64(0)
+	for range strings.FieldsSeq(in.str(c.line, v)) {
+		n++
+	}
+	return n
+}
+
+func filterDictsort(in *interp, v any, c *call) any {
+	d, ok := v.(*Dict)
+	if !ok {
+		in.mustDefine(c.line, v)
+		fail(c.line, "dictsort needs a mapping, not a %s", kindOf(v))
+	}
+	exact := c.flag(0, "case_sensitive", false)
+	at := 0
+	if by := c.text(in, 1, "by", "dictsort", "key"); by == "value" {
+		at = 1
+	} else if by != "key" {
+		fail(c.line, "dictsort sorts by key or value, not by %q", by)
+	}
+	key := func(x any) any { return in.folded(c.line, x.(*list).items[at], exact) }
+	return in.newList(c.line, in.sorted(c.line, in.pairs(c.line, d).items, key, c.flag(2, "reverse", false)))
+}
+
+// filterMost makes max and min.
+func filterMost(sign int) builtin {
+	return func(in *interp, v any, c *call) any {
+		exact := c.flag(0, "case_sensitive", false)
+		attr, has := c.arg(1, "attribute")
+		key := func(x any) any {
+			if has && attr != nil {
+				x = in.path(c.line, x, attr)
+			}
+			return in.folded(c.line, x, exact)
+		}
+		items := in.items(c.line, v)
+		if len(items) == 0 {
+			return undefined{"no item, the sequence is empty"}
+		}
+		best := items[0]
+		for _, x := range items[1:] {
+			if in.compare(c.line, key(x), key(best), 0)*sign > 0 {
+				best = x
+			}
+		}
+		return best
+	}
+}
+
+func filterSum(in *interp, v any, c *call) any {
+	attr, has := c.arg(0, "attribute")
+	var sum any = int64(0)
+	if s, ok := c.arg(1, "start"); ok {
+		sum = s
+	}
+	for _, x := range in.items(c.line, v) {
+		if has && attr != nil {
+			x = in.path(c.line, x, attr)
+		}
+		sum = in.arithmetic(c.line, "+", sum, x)
+	}
+	return sum
+}
+
+func filterBatch(in *interp, v any, c *call) any {
+	n := c.int(in, 0, "linecount", "batch", 0)
+	if n < 1 || n > maxValue {
+		fail(c.line, "batch needs a size above 0")
+	}
+	fill, has := c.arg(1, "fill_with")
+	var out []any
+	for part := range slices.Chunk(in.items(c.line, v), int(n)) {
+		part = slices.Clone(part)
+		in.made(c.line, 16*int(n))
+		for has && fill != nil && len(part) < int(n) {
+			part = append(part, fill)
+		}
+		out = append(out, in.newList(c.line, part))
+	}
+	return in.newList(c.line, out)
+}
+
+func filterSlice(in *interp, v any, c *call) any {
+	n := c.int(in, 0, "slices", "slice", 0)
+	if n < 1 || n > maxSteps {
+		fail(c.line, "slice needs a number above 0")
+	}
+	fill, has := c.arg(1, "fill_with")
+	items := in.items(c.line, v)
+	each, extra := len(items)/int(n), len(items)%int(n)
+	var out []any
+	for i := range int(n) {
+		in.step(c.line)
+		k := each
+		if i < extra {
+			k++
+		}
+		part := slices.Clone(items[:k])
+		items = items[k:]
+		if has && fill != nil && extra > 0 && i >= extra {
+			part = append(part, fill)
+		}
+		out = append(out, in.newList(c.line, part))
+	}
+	return in.newList(c.line, out)
+}
+
+func filterGroupby(in *interp, v any, c *call) any {
+	attr := c.need(0, "attribute", "groupby")
+	what, has := c.arg(1, "default")
+	exact := c.flag(2, "case_sensitive", false)
+	raw := func(x any) any {
+		k := in.path(c.line, x, attr)
+		if _, missing := k.(undefined); missing && has {
+			return what
+		}
+		return k
+	}
+	key := func(x any) any { return in.folded(c.line, raw(x), exact) }
+	var out []any
+	var last any
+	var group *list
+	for _, x := range in.sorted(c.line, in.items(c.line, v), key, false) {
+		if k := key(x); group == nil || !in.equal(k, last, 0) {
+			last = k
+			group = &list{}
+			out = append(out, &list{items: []any{raw(x), group}, tuple: true})
+		}
+		group.items = append(group.items, x)
+		in.made(c.line, 16)
+	}
+	return in.newList(c.line, out)
+}
+
+func filterAttr(in *interp, v any, c *call) any {
+	return in.attr(c.line, v, c.text(in, 0, "name", "attr", ""))
+}
+
+func filterTruncate(in *interp, v any, c *call) any {
+	s := in.str(c.line, v)
+	length := int(c.int(in, 0, "length", "truncate", 255))
+	end := c.text(in, 2, "end", "truncate", "...")
+	leeway := int(c.int(in, 3, "leeway", "truncate", 5))
+	in.made(c.line, 4*len(s))
+	r := []rune(s)
+	if length < chars(end) || leeway < 0 {
+		fail(c.line, "truncate: the length is too small")
+	}
+	if len(r) <= length+leeway {
+		return s
+	}
+	cut := string(r[:length-chars(end)])
+	if !c.flag(1, "killwords", false) {
+		if k := strings.LastIndexByte(cut, ' '); k >= 0 {
+			cut = cut[:k]
+		}
+	}
+	return cut + end
+}
+
+func filterCenter(in *interp, v any, c *call) any {
+	s := in.str(c.line, v)
+	pad := c.int(in, 0, "width", "center", 80) - int64(chars(s))
+	if pad <= 0 {
+		return s
+	}
+	if pad > maxValue {
+		tooMuch(c.line, "a value has more than %d bytes", maxValue)
+	}
+	// Python puts the odd blank on the left where the width is odd.
+	left := pad/2 + pad&(pad+int64(chars(s)))&1
+	in.made(c.line, len(s)+int(pad))
+	return strings.Repeat(" ", int(left)) + s + strings.Repeat(" ", int(pad-left))
+}
+
+func filterFormat(in *interp, v any, c *call) any {
+	if c.named != nil && len(c.args) == 0 {
+		return in.format(c.line, in.str(c.line, v), c.named)
+	}
+	return in.format(c.line, in.str(c.line, v), &list{items: c.args, tuple: true})
+}
+
+func filterPprint(in *interp, v any, c *call) any {
+	var b strings.Builder
+	in.repr(c.line, &b, v, 0)
+	in.made(c.line, b.Len())
+	return b.String()
+}
