@@ -131,8 +131,11 @@ type Link struct {
 
 // GBs gives the nominal rate of the link in GB/s, before protocol overhead.
 func (l Link) GBs() Reading[float64] {
-	if !l.Speed.Known || !l.Width.Known {
-		return Unknown[float64](l.Speed.Source, First(Unknown[float64](l.Speed.Source, l.Speed.Why), Unknown[float64](l.Width.Source, l.Width.Why)).Why)
+	if !l.Speed.Known {
+		return Unknown[float64](l.Speed.Source, l.Speed.Why)
+	}
+	if !l.Width.Known {
+		return Unknown[float64](l.Width.Source, l.Width.Why)
 	}
 	enc := 128.0 / 130
 	if l.Speed.Value < 8 {

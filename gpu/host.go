@@ -5,7 +5,7 @@ type Host struct {
 	OS         string            `json:"os"`     // linux, windows
 	Kernel     string            `json:"kernel"` // release, such as 6.12.9-200.fc41.x86_64
 	Distro     Distro            `json:"distro"`
-	Virtual    string            `json:"virtual,omitempty"` // wsl, container, vm; empty: bare metal as far as can be seen
+	Virtual    string            `json:"virtual,omitempty"` // wsl, container, flatpak, vm; empty: bare metal as far as can be seen
 	CPU        CPU               `json:"cpu"`
 	Memory     Meminfo           `json:"memory"`
 	Cgroup     Cgroup            `json:"cgroup"`

@@ -609,7 +609,10 @@ func virtualKind(root fs.FS) string {
 	if strings.Contains(v, "microsoft") {
 		return "wsl"
 	}
-	if exists(root, ".dockerenv") || exists(root, "run/.containerenv") || exists(root, ".flatpak-info") {
+	if exists(root, ".flatpak-info") {
+		return "flatpak"
+	}
+	if exists(root, ".dockerenv") || exists(root, "run/.containerenv") {
 		return "container"
 	}
 	for line := range strings.Lines(text(root, "proc/cpuinfo")) {

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -155,7 +156,7 @@ func readUserMode(root fs.FS, a Answers) UserMode {
 	// A library's full name carries the build: libze_intel_gpu.so.1.14.37435.
 	if !u.NEO.Known {
 		if v := soname(root, u.ZeIntel); NEOBuild(v) > 0 {
-			u.NEO = Known(v, "file name "+u.ZeIntel.Path+": its last part is the build, the rest is not the release")
+			u.NEO = Known(fmt.Sprintf("build %d", NEOBuild(v)), "file name of "+u.ZeIntel.Path)
 		}
 	}
 	if v := text(root, "opt/rocm/.info/version"); v != "" && !u.ROCm.Known {

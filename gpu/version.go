@@ -50,9 +50,9 @@ func part(p []string, i int) (int64, bool) {
 // NEOBuild gives the build number of an Intel compute-runtime version, its
 // third part (26.09.37435.1 is build 37435). Builds grow over all releases, so
 // they order versions even where only the library's file name is known, which
-// carries the build alone. 0 means it could not be read.
+// carries the build alone ("build 37435"). 0 means it could not be read.
 func NEOBuild(v string) int {
-	v = CleanVersion(v)
+	v = CleanVersion(strings.TrimPrefix(v, "build "))
 	p := strings.Split(v, ".")
 	i := 2
 	if len(p) < 3 {

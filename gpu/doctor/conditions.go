@@ -94,7 +94,7 @@ var driverChecks = []checker{
 	{
 		code: "rebar-off", title: "resizable BAR is off", severity: Warns, source: "intel/compute-runtime#872, intel/compute-runtime#933, intel/compute-runtime#997", perCard: true,
 		find: func(x *exam) *found {
-			if !x.c.Discrete || !x.c.BAR.Resizable.Known || x.c.BAR.Resizable.Value || x.c.Vendor != gpu.Intel {
+			if !x.c.Discrete || !x.c.BAR.Resizable.Known || x.c.BAR.Resizable.Value || x.c.Driver != "xe" && x.c.Driver != "i915" { // the driver is what resizes
 				return nil
 			}
 			size := "unknown"
@@ -204,6 +204,15 @@ var driverChecks = []checker{
 				evidence: []string{fmt.Sprintf("x%d of x%d at %s", l.Width.Value, l.MaxWidth.Value, l.At)},
 				next:     "put the card into the slot with the most lanes",
 			}
+		},
+	},
+	{
+		code: "sandbox", title: "the sandbox hides the drivers", severity: Blocks, source: "intel/compute-runtime#992",
+		find: func(x *exam) *found {
+			if x.m.Host.Virtual != "flatpak" {
+				return nil
+			}
+			return &found{text: "This program runs in a flatpak: the drivers of the system are not visible in it, and AMD's compute device is not handed in.", evidence: []string{"/.flatpak-info"}, next: "run Outcrop outside the flatpak"}
 		},
 	},
 	{

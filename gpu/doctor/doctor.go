@@ -197,6 +197,9 @@ func (x *exam) count(v uint16) (discrete, integrated int) {
 // has says whether a device of the vendor here could compute with the right
 // user-mode parts: those are asked for only then.
 func (x *exam) has(v uint16) bool {
+	if x.m.Host.OS != "linux" || x.m.Host.Virtual == "flatpak" {
+		return false // Windows brings all parts in one package; a sandbox is a condition of its own
+	}
 	for _, c := range x.m.Cards {
 		if c.Vendor == v && !c.Virtual && c.Arch != gpu.IntelLegacy && (c.Compute() || c.Driver == "") {
 			return true

@@ -197,6 +197,21 @@ var userModeChecks = []checker{
 		},
 	},
 	{
+		code: "rocm-dropped", title: "ROCm no longer serves this card", severity: Blocks, source: "ROCm/clr#269", perCard: true,
+		find: func(x *exam) *found {
+			v := x.m.UserMode.ROCm
+			if x.c.Arch != gpu.GCN || x.c.Chip == "gfx906" || !v.Known || gpu.CompareVersions(v.Value, "7") < 0 || x.m.Host.OS != "linux" {
+				return nil
+			}
+			for _, i := range x.m.UserMode.ICDs {
+				if i.Found && strings.Contains(strings.ToLower(i.Library), "rusticl") {
+					return nil
+				}
+			}
+			return &found{text: "ROCm 7 rejects cards of this generation, so its OpenCL shows no device.", evidence: []string{x.c.Chip, "ROCm " + v.Value}, next: "install Mesa's OpenCL driver beside it (or use Vulkan)", command: map[string]string{"debian": "sudo apt-get install mesa-opencl-icd", "fedora": "sudo dnf install mesa-libOpenCL", "arch": "sudo pacman -S opencl-mesa", "suse": "sudo zypper install Mesa-libRusticlOpenCL"}[family(x.m.Host.Distro)]}
+		},
+	},
+	{
 		code: "nvidia-libs", title: "NVIDIA's libraries are missing", severity: Blocks, source: "NVIDIA driver README",
 		find: func(x *exam) *found {
 			if !x.has(gpu.NVIDIA) || x.m.UserMode.CUDA.Found {

@@ -27,32 +27,58 @@ type machine struct {
 	m    gpu.Machine
 }
 
+// unpacked holds all machines, unpacked once for all tests.
+var unpacked []machine
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "machines")
+	if err == nil {
+		unpacked, err = unpack(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 func machines(t *testing.T) []machine {
 	t.Helper()
+	if len(unpacked) < 45 {
+		t.Fatalf("%d machine files, want at least 45", len(unpacked))
+	}
+	return unpacked
+}
+
+func unpack(dir string) ([]machine, error) {
 	paths, err := filepath.Glob("testdata/machines/*.txt")
-	if err != nil || len(paths) < 45 {
-		t.Fatalf("%d machine files, want at least 45 (%v)", len(paths), err)
+	if err != nil {
+		return nil, err
 	}
 	var out []machine
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		f, err := gpu.ParseMachineFile(b)
 		if err != nil {
-			t.Fatalf("%s: %v", p, err)
+			return nil, fmt.Errorf("%s: %w", p, err)
 		}
-		x := machine{name: strings.TrimSuffix(filepath.Base(p), ".txt"), path: p, file: f, dir: t.TempDir()}
-		if err := f.Unpack(x.dir); err != nil {
-			t.Fatalf("%s: %v", p, err)
+		name := strings.TrimSuffix(filepath.Base(p), ".txt")
+		x := machine{name: name, path: p, file: f, dir: filepath.Join(dir, name)}
+		if err := gpu.UnpackFile(p, x.dir); err != nil {
+			return nil, err
 		}
 		if x.m, err = gpu.Detect(os.DirFS(x.dir)); err != nil {
-			t.Fatalf("%s: %v", p, err)
+			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 		out = append(out, x)
 	}
-	return out
+	return out, nil
 }
 
 // facts flattens what matters of a machine to "path = value" lines.
@@ -122,7 +148,7 @@ func facts(x machine) string {
 	return b.String()
 }
 
-// lines gives a recipe as text, one line each.
+// text gives a recipe as text, one line each.
 func text(r recipe.Recipe) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Title)

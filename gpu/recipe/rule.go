@@ -200,13 +200,6 @@ func (x *Rule) add(r *Recipe, f Facts, asReported bool) {
 		if d.Of != nil {
 			l.Value = d.Of(f)
 		}
-		switch d.Reported {
-		case "":
-		case "-":
-			l.Reported = "(not set)"
-		default:
-			l.Reported = d.Reported
-		}
 		if asReported {
 			switch {
 			case d.Reported == "-" || d.Act == offer:
@@ -217,6 +210,12 @@ func (x *Rule) add(r *Recipe, f Facts, asReported bool) {
 			l.Unset = d.Act == unset && d.Reported == ""
 			r.Lines = append(r.Lines, l)
 			continue
+		}
+		switch {
+		case d.Reported == "-":
+			l.Reported = "(not set)"
+		case d.Reported != l.Value || d.Act == leftOut:
+			l.Reported = d.Reported
 		}
 		switch d.Act {
 		case unset:

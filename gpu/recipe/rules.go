@@ -280,6 +280,15 @@ var rulesCommon = []Rule{
 		Obsolete:   "the right driver",
 	},
 	{
+		ID:         "wddm-reserve",
+		When:       When{OS: []string{"windows"}, If: func(f Facts) bool { return f.Card.Discrete }, Text: "a card of its own"},
+		Limits:     []Cap{{Name: VRAMReserve, Of: func(f Facts) int64 { return f.VRAM / 6 }}},
+		Why:        "Windows does not refuse what is too much, it pages it: a sixth left free turned a prompt of 426 s into 9.7",
+		Source:     "Niko1221/Strata#1549, docs/EXPERT_CACHE_HEADROOM.md",
+		Confidence: Reported,
+		Obsolete:   "nothing planned",
+	},
+	{
 		ID:         "wsl",
 		When:       When{OS: []string{"wsl"}},
 		Note:       "under WSL the card belongs to Windows: its sensors and free memory cannot be read here, and Intel cards need the Linux user-mode driver beside the Windows one",

@@ -129,6 +129,15 @@ var rulesAMD = []Rule{
 		Obsolete:   "nothing planned",
 	},
 	{
+		ID:         "hip-windows-igpu",
+		When:       When{Targets: []string{LlamaHIP}, Vendor: gpu.AMD, MinDevices: 2, OS: []string{"windows"}, If: func(f Facts) bool { return f.Integrated > 0 }, Text: "integrated graphics beside it"},
+		Note:       "on Windows HIP takes integrated graphics first, and choosing by variable did not help in the report: switch the integrated one off in the firmware setup, as AMD advises",
+		Why:        "neither ROCR_VISIBLE_DEVICES nor HIP_VISIBLE_DEVICES made the card be used",
+		Source:     "ollama/ollama#12754, ROCm/legacy-rocm-build#5448",
+		Confidence: Reported,
+		Obsolete:   "a HIP that takes the larger card first",
+	},
+	{
 		ID:         "hip-clear-cuda",
 		When:       When{Targets: []string{LlamaHIP}, Vendor: gpu.AMD},
 		Do:         []Do{{Var: "CUDA_VISIBLE_DEVICES", Act: unset}},

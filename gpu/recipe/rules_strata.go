@@ -33,7 +33,6 @@ var rulesStrata = []Rule{
 			{Var: "NEOReadDebugKeys", Value: "1", Act: leftOut, Reported: "1", Why: "only debug keys need it, and no line here is one: OverrideDefaultFP64Settings and ZE_AFFINITY_MASK are release keys (intel/compute-runtime release_variables_base.inl)"},
 			{Var: "ONEAPI_DEVICE_SELECTOR", Value: "level_zero:gpu", Why: "only Level Zero devices: otherwise the card appears twice and the CPU as a third"},
 			{Var: "ZE_AFFINITY_MASK", Of: maskIndex, Reported: "0", Why: "hides every other Intel device; the number is the card's place in Level Zero's order on this machine"},
-			{Var: "ZE_ENABLE_PCI_ID_DEVICE_ORDER", Act: unset, Reported: "-", Why: "it would renumber the devices and the mask would hide the wrong one"},
 			{Var: "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS", Value: "1", Why: "lets one device allocation pass 4 GiB (9 GiB arenas work); host allocations stay capped"},
 			{Var: "SYCL_PROGRAM_APPEND_COMPILE_OPTIONS", Value: "-ze-opt-greater-than-4GB-buffer-required", Reported: "-ze-intel-greater-than-4GB-buffer-required", Why: "kernels must use 64-bit offsets above 4 GiB; the reported spelling occurs nowhere in driver or runtime, this one does (the runtime also adds it by itself when the limits are relaxed)"},
 			{Var: "STRATA_WINDOW_SYNC", Value: "1", Why: "a verify window queued behind other work never starts on this generation, whatever the kernel driver: 0 of 3 runs finished without it, 4 of 4 with it"},
@@ -42,6 +41,15 @@ var rulesStrata = []Rule{
 		Source:     "Niko1221/Strata#1545",
 		Confidence: Reported,
 		Obsolete:   "an engine without double precision, keyed on the PCI id",
+	},
+	{
+		ID:         "strata-alchemist-order",
+		When:       When{Targets: strata, Vendor: gpu.Intel, Archs: []gpu.Arch{gpu.Alchemist}, MinDevices: 2},
+		Do:         []Do{{Var: "ZE_ENABLE_PCI_ID_DEVICE_ORDER", Act: unset, Reported: "-"}},
+		Why:        "it would renumber the devices, and the mask would hide the wrong one",
+		Source:     "intel/compute-runtime release_variables_base.inl",
+		Confidence: FromSource,
+		Obsolete:   "nothing planned",
 	},
 	{
 		ID:         "strata-sysman-i915",
