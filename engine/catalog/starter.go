@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,13 +64,27 @@ func unpack(p string) error {
 	return maybe.WriteFile(p, assets.Starter, 0o644)
 }
 
-// same compares a file with the starter, byte for byte: 12 MB take a few
-// milliseconds, less than a digest would.
+// same compares a file with the starter, byte for byte and piece by piece: a
+// few milliseconds, less than a digest would take, and no second copy in
+// memory.
 func same(p string) bool {
-	st, err := os.Stat(p)
-	if err != nil || st.Size() != int64(len(assets.Starter)) {
+	f, err := os.Open(p)
+	if err != nil {
 		return false
 	}
-	b, err := os.ReadFile(p)
-	return err == nil && bytes.Equal(b, assets.Starter)
+	defer f.Close()
+	buf := make([]byte, 256<<10)
+	for at := 0; ; {
+		n, err := f.Read(buf)
+		if at+n > len(assets.Starter) || !bytes.Equal(buf[:n], assets.Starter[at:at+n]) {
+			return false
+		}
+		at += n
+		if err == io.EOF {
+			return at == len(assets.Starter)
+		}
+		if err != nil {
+			return false
+		}
+	}
 }

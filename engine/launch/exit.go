@@ -125,15 +125,15 @@ func readingWords(rs []Reading) string {
 	}
 	r := rs[len(rs)-1]
 	var parts []string
+	if r.Memory.Limit.Known && r.Memory.Used.Known {
+		parts = append(parts, "control group "+gib(r.Memory.Used.Value)+" of "+gib(r.Memory.Limit.Value))
+	}
 	if r.Memory.Available.Known {
 		s := "RAM available " + gib(r.Memory.Available.Value)
 		if r.Memory.Total.Known {
 			s += " of " + gib(r.Memory.Total.Value)
 		}
 		parts = append(parts, s)
-	}
-	if r.Memory.Limit.Known && r.Memory.Used.Known {
-		parts = append(parts, "control group "+gib(r.Memory.Used.Value)+" of "+gib(r.Memory.Limit.Value))
 	}
 	if r.Process.RSS.Known {
 		s := "engine " + gib(r.Process.RSS.Value)

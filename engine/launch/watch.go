@@ -6,14 +6,18 @@ import (
 	"outcrop/engine/vitals"
 )
 
-// watch takes readings of the child until it ends. Twice a second is enough:
-// the last one before an out-of-memory kill is what counts, and a machine
-// that is out of memory schedules us late anyhow.
+// watch takes readings of the child until it ends: ten a second while it
+// loads, when memory moves fast, then two; the last one before an
+// out-of-memory kill is what counts, and a machine that is out of memory
+// schedules us late anyhow.
 func (e *Engine) watch(pid int) {
 	root := vitals.Live()
-	t := time.NewTicker(500 * time.Millisecond)
+	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
-	for {
+	for n := 0; ; n++ {
+		if n == 100 {
+			t.Reset(500 * time.Millisecond)
+		}
 		r := Reading{time.Now(), vitals.Memory(root), vitals.Process(root, pid)}
 		// A dead child still has a status file, without memory lines.
 		if r.Process.RSS.Known && r.Process.RSS.Value > 0 {
