@@ -17,15 +17,19 @@ const attnTile = 16
 // attend is softmax attention with grouped heads: y = o(softmax(q k) v).
 func (m *Model) attend(p *pass, l *layer) {
 	a, dim := &l.attn, m.spec.dim
-	qw, kw, vw := l.q.rows, l.k.rows, l.v.rows
+	qw, kw, vw := l.q.rows, a.kvHeads*a.keyDim, a.kvHeads*a.valDim
 	grow(&p.q, p.t*qw)
-	grow(&p.k, p.t*kw)
-	grow(&p.v, p.t*vw)
-	p.acts(&p.in, p.xb, p.t, dim, l.q.f.Float && l.k.f.Float && l.v.f.Float && (a.index == nil || l.idx.q.f.Float && l.idx.k.f.Float))
+	own := a.kvFrom < 0
+	p.acts(&p.in, p.xb, p.t, dim, l.q.f.Float && (!own || l.k.f.Float && (l.v.none() || l.v.f.Float)) && (a.index == nil || l.idx.q.f.Float && l.idx.k.f.Float))
 	p.begin()
 	p.want(p.q, qw, &l.q, &p.in)
-	p.want(p.k, kw, &l.k, &p.in)
-	p.want(p.v, vw, &l.v, &p.in)
+	if own {
+		p.want(grow(&p.k, p.t*kw), kw, &l.k, &p.in)
+		grow(&p.v, p.t*vw)
+		if !l.v.none() {
+			p.want(p.v, vw, &l.v, &p.in)
+		}
+	}
 	if x := a.index; x != nil {
 		p.want(grow(&p.index.q, p.t*x.heads*x.dim), x.heads*x.dim, &l.idx.q, &p.in)
 		p.want(grow(&p.index.k, p.t*x.dim), x.dim, &l.idx.k, &p.in)
@@ -39,10 +43,15 @@ func (m *Model) attend(p *pass, l *layer) {
 		grow(&p.gateQ, p.t*a.heads*a.keyDim)
 	}
 	p.tokens(l, turnQuery)
-	p.tokens(l, keepKey)
+	if own {
+		p.tokens(l, keepKey)
+	}
 
 	grow(&p.att, p.t*a.heads*a.valDim)
 	mem := &p.st.layers[l.index]
+	if !own {
+		mem = &p.st.layers[a.kvFrom]
+	}
 	p.core = attnCore{
 		heads: a.heads, kvHeads: a.kvHeads, keyDim: a.keyDim, valDim: a.valDim,
 		window: a.window, scale: a.scale, softcap: a.softcap, sinks: l.sinks, index: a.index,
@@ -83,6 +92,14 @@ func keepKey(p *pass, l *layer, t int, w *worker) {
 	a, kd := &l.attn, l.attn.keyDim
 	k := p.k[t*a.kvHeads*kd : (t+1)*a.kvHeads*kd]
 	v := p.v[t*a.kvHeads*a.valDim : (t+1)*a.kvHeads*a.valDim]
+	if a.vNorm {
+		if l.v.none() {
+			copy(v, k)
+		}
+		for x := v; len(x) > 0; x = x[a.valDim:] {
+			quant.RMSNorm(x[:a.valDim], x[:a.valDim], nil, p.m.spec.eps)
+		}
+	}
 	p.turn(l, k, l.kNorm, t)
 	mem, pos := &p.st.layers[l.index], p.pos+t
 	for h := range a.kvHeads {

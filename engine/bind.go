@@ -74,8 +74,13 @@ type layer struct {
 	dtBias                            []float32 // (valHeads)
 	deltaNorm                         []float32 // (dim of a head)
 
+	convIn, convOut matrix // gated short convolution; its taps are convTaps
+
 	// feed-forward
 	gate, up, down matrix
+
+	both     *bothWeights     // dense part and experts beside each other
+	perLayer *perLayerWeights // per-layer token embedding
 
 	// experts
 	router               matrix // F32 rows even when the file has F16
@@ -150,6 +155,14 @@ func sameShape(got []int64, want []int) bool {
 // vec reads a small tensor into floats, whatever its type.
 func (b *binder) vec(name string, shape ...int) []float32 {
 	return b.floats(b.find(name, false, shape...))
+}
+
+// vecIf is vec, or nothing when the layer has no such tensor by its nature.
+func (b *binder) vecIf(want bool, name string, shape ...int) []float32 {
+	if !want {
+		return nil
+	}
+	return b.vec(name, shape...)
 }
 
 func (b *binder) optVec(name string, shape ...int) []float32 {
@@ -261,19 +274,35 @@ func (b *binder) layer(s *spec, ls *layerSpec, il int) layer {
 	switch ls.mixer {
 	case attention:
 		b.attention(&l, s, blk)
+	case shortConv:
+		ch := ls.conv.channels
+		l.convIn = b.mat(blk+"shortconv.in_proj", s.dim, 3*ch)
+		l.convOut = b.mat(blk+"shortconv.out_proj", ch, s.dim)
+		l.convTaps = transposed(b.vec(blk+"shortconv.conv.weight", ls.conv.taps, ch), ls.conv.taps, ch)
 	case latent:
 		b.latent(&l, s, blk)
 	case deltaNet:
 		b.deltaNet(&l, s, blk)
 	}
+	if ls.ff == 0 && ls.expert.count == 0 {
+		b.fail("layer %d has no feed-forward width", il)
+	}
 	if ls.ff > 0 {
 		l.gate = b.mat(blk+"ffn_gate", s.dim, ls.ff)
 		l.up = b.mat(blk+"ffn_up", s.dim, ls.ff)
 		l.down = b.mat(blk+"ffn_down", ls.ff, s.dim)
-	} else if ls.expert.count > 0 {
+	}
+	if ls.expert.count > 0 {
 		b.mixture(&l, s, blk)
-	} else {
-		b.fail("layer %d has no feed-forward width", il)
+	}
+	if ls.ff > 0 && ls.expert.count > 0 {
+		b.both(&l, s, blk)
+	}
+	if s.perLayer > 0 {
+		l.perLayer = b.perLayer(s, blk)
+	}
+	if x := b.optVec(blk+"layer_output_scale.weight", 1); x != nil {
+		l.outScale = x[0]
 	}
 	return l
 }
@@ -294,13 +323,15 @@ func (b *binder) attention(l *layer, s *spec, blk string) {
 		qRows *= 2
 	}
 	l.q = b.mat(blk+"attn_q", s.dim, qRows)
-	l.k = b.mat(blk+"attn_k", s.dim, kRows)
-	l.v = b.mat(blk+"attn_v", s.dim, vRows)
+	if a.kvFrom < 0 {
+		l.k = b.mat(blk+"attn_k", s.dim, kRows)
+		l.v = b.matrix(blk+"attn_v", a.vNorm, s.dim, vRows)
+	}
 	l.o = b.mat(blk+"attn_output", a.heads*a.valDim, s.dim)
 	switch a.qkNorm {
 	case qkPerHead:
 		l.qNorm = b.vec(blk+"attn_q_norm.weight", a.keyDim)
-		l.kNorm = b.vec(blk+"attn_k_norm.weight", a.keyDim)
+		l.kNorm = b.vecIf(a.kvFrom < 0, blk+"attn_k_norm.weight", a.keyDim)
 	case qkOptional:
 		l.qNorm = b.optVec(blk+"attn_q_norm.weight", a.keyDim)
 		l.kNorm = b.optVec(blk+"attn_k_norm.weight", a.keyDim)
@@ -391,7 +422,11 @@ func (b *binder) deltaNet(l *layer, s *spec, blk string) {
 
 func (b *binder) mixture(l *layer, s *spec, blk string) {
 	e := &l.expert
-	l.router = b.mat(blk+"ffn_gate_inp", s.dim, e.count)
+	if l.ff > 0 { // beside a dense part its .scale is of the input, see both
+		l.router = b.weights(b.find(blk+"ffn_gate_inp.weight", false, s.dim, e.count), s.dim, e.count)
+	} else {
+		l.router = b.mat(blk+"ffn_gate_inp", s.dim, e.count)
+	}
 	l.pickBias = b.optVec(blk+"exp_probs_b.bias", e.count)
 	if b.f.Tensor(blk+"ffn_gate_up_exps.weight") != nil {
 		l.gates = b.experts(blk+"ffn_gate_up_exps", false, s.dim, 2*e.ff, e.count)
@@ -446,10 +481,14 @@ type weights struct {
 	outNorm []float32
 	outMix  *hyper // instead of the norm
 	layers  []layer
-	drafts  []draft
-	ropes   []*rope
-	bytes   int64    // tensors in use
-	unused  []string // tensors of the file that are not
+	// Per-layer token embeddings (Gemma 4): rows of all layers per token, the
+	// same from the embedding, and the norm of the latter.
+	tokenRows, tokenProj matrix
+	tokenNorm            []float32
+	drafts               []draft
+	ropes                []*rope
+	bytes                int64    // tensors in use
+	unused               []string // tensors of the file that are not
 }
 
 // bind finds and checks all tensors of a model.
@@ -469,6 +508,11 @@ func bind(f *gguf.File, s *spec) (*weights, error) {
 		w.outMix = b.hyper("output_hc", s, false)
 	} else {
 		w.outNorm = b.vec(s.outNorm, s.dim)
+	}
+	if s.perLayer > 0 {
+		w.tokenRows = b.mat("per_layer_token_embd", s.perLayer*len(s.layers), s.vocab)
+		w.tokenProj = b.mat("per_layer_model_proj", s.dim, s.perLayer*len(s.layers))
+		w.tokenNorm = b.vec("per_layer_proj_norm.weight", s.perLayer)
 	}
 	for i := range s.layers {
 		w.layers = append(w.layers, b.layer(s, &s.layers[i], i))
@@ -505,13 +549,13 @@ func (w *weights) rotation(b *binder, l *layer, factors *[]float32) {
 			return
 		}
 	}
-	if *factors == nil {
+	if *factors == nil && !r.noFactors {
 		if *factors = b.optVec("rope_freqs.weight", r.dims/2); *factors == nil && b.err == nil {
 			*factors = []float32{}
 		}
 	}
 	f := *factors
-	if len(f) == 0 {
+	if len(f) == 0 || r.noFactors {
 		f = nil
 	}
 	l.rope, l.ropeAt = &rope{spec: r, freq: r.frequencies(f)}, len(w.ropes)

@@ -24,6 +24,9 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 	if H := m.spec.streams; H > 0 {
 		spreadStreams(p.x, p.t, H, m.spec.dim)
 	}
+	if m.spec.perLayer > 0 {
+		m.perLayerInput(p, ids)
+	}
 	for il := range m.layers {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -58,18 +61,29 @@ func (m *Model) block(p *pass, l *layer) {
 		m.attend(p, l)
 	case latent:
 		m.latent(p, l)
+	case shortConv:
+		m.shortConv(p, l)
 	case deltaNet:
 		m.deltaNet(p, l)
 	}
 	p.tokens(l, addMixer)
 
 	m.enter(p, l, l.hcFFN, l.ffnNorm) // xb
-	if l.ff > 0 {
+	switch {
+	case l.both != nil:
+		m.denseAndExperts(p, l)
+	case l.ff > 0:
 		m.dense(p, l)
-	} else {
+	default:
 		m.mixture(p, l)
 	}
 	p.tokens(l, addFFN)
+	if l.perLayer != nil {
+		m.addPerLayer(p, l)
+	}
+	if l.outScale != 0 {
+		quant.ScaleF32(p.x, l.outScale)
+	}
 }
 
 // open prepares the buffers for ids.
@@ -135,13 +149,7 @@ func normOut(p *pass, _ *layer, t int, _ *worker) {
 }
 
 func addMixer(p *pass, l *layer, t int, _ *worker) { p.residual(l, l.postAttn, t) }
-func addFFN(p *pass, l *layer, t int, _ *worker) {
-	p.residual(l, l.postFFN, t)
-	if l.outScale != 0 {
-		dim := p.m.spec.dim
-		quant.ScaleF32(p.x[t*dim:(t+1)*dim], l.outScale)
-	}
-}
+func addFFN(p *pass, l *layer, t int, _ *worker)   { p.residual(l, l.postFFN, t) }
 
 // residual adds a block's output, normed first in the sandwich families.
 func (p *pass) residual(l *layer, post []float32, t int) {
@@ -183,6 +191,9 @@ func gateDense(p *pass, l *layer, t int, _ *worker) {
 	l.act.gateMul(p.hb[t*ff:(t+1)*ff], p.hu[t*ff:(t+1)*ff])
 }
 
+// never is a logit that is not drawn, finite so that it is no sign of damage.
+const never = -1e9
+
 // head computes the logits of the last outputs tokens from p.norm.
 func (m *Model) head(p *pass, w *matrix, outputs int) {
 	dim := m.spec.dim
@@ -202,5 +213,10 @@ func (m *Model) head(p *pass, w *matrix, outputs int) {
 	}
 	if c := m.spec.softcap; c != 0 {
 		softcap(p.logits, c)
+	}
+	for _, id := range m.spec.suppress {
+		for t := range outputs {
+			p.logits[t*w.rows+int(id)] = never
+		}
 	}
 }

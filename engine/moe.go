@@ -34,9 +34,13 @@ func (m *Model) mixture(p *pass, l *layer) {
 	grow(&x.w, T*K)
 	p.acts(&p.in, p.xb, T, dim, l.router.f.Float && l.gates.f.Float && (l.fused || l.ups.f.Float) &&
 		(e.shared == 0 || l.shGate.f.Float && l.shUp.f.Float))
-	p.begin()
-	p.want(x.logits, e.count, &l.router, &p.in)
-	p.run()
+	if l.both != nil {
+		m.routeBeside(p, l)
+	} else {
+		p.begin()
+		p.want(x.logits, e.count, &l.router, &p.in)
+		p.run()
+	}
 	p.tokens(l, choose)
 	x.sort(T, e)
 	m.readAhead(p, l)

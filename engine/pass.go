@@ -35,10 +35,12 @@ type pass struct {
 	ab    []float32 // (T, 2*valHeads): decay and beta
 	braw  []float32 // (T, 2*valHeads): products before that
 
-	mix   mixture
-	hyper hyperPass
-	gram  ngramPass
-	index indexPass
+	mix     mixture
+	hyper   hyperPass
+	gram    ngramPass
+	index   indexPass
+	byLayer []float32 // (T, layers, width) per-layer token embeddings
+	aside   []float32 // (T, dim) output of the dense part beside experts
 
 	norm             []float32 // (T, dim) after the final norm
 	inNorm, headNorm []float32 // (dim) weights of the norm of a block's input, and of the final one

@@ -21,6 +21,8 @@ type ropeSpec struct {
 	freq float64 // frequency scale, 1 / linear factor
 	mag  float64 // cosine and sine are multiplied by it
 	yarn yarnSpec
+	// noFactors: rope_freqs.weight is not for these layers (Gemma 4's windows).
+	noFactors bool
 }
 
 // yarnSpec is YaRN (Peng et al. 2023, arXiv 2309.00071): low frequencies are

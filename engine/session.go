@@ -241,7 +241,7 @@ func (s *Session) snap() {
 		c.s = make([][]float32, len(s.st.layers))
 	}
 	for j := range s.st.layers {
-		if mem := &s.st.layers[j]; mem.s != nil || mem.gram != nil {
+		if mem := &s.st.layers[j]; mem.s != nil || mem.hist != nil || mem.gram != nil {
 			c.s[j] = append(append(append(c.s[j][:0], mem.s...), mem.hist...), mem.gram...)
 		}
 	}

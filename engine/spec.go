@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"outcrop/engine/gguf"
+	"outcrop/engine/token"
 )
 
 // ErrUnknownArch is wrapped when a pack's family is not in the table.
@@ -34,6 +35,8 @@ type spec struct {
 	streams    int    // hyper-connection streams; 0: an ordinary residual
 	streamRank int    // of their mixers
 	ple        *pleSpec
+	perLayer   int        // width of per-layer token embeddings; 0: none (Gemma 4)
+	suppress   []token.ID // tokens that are never drawn
 }
 
 // layerSpec is one layer: what mixes tokens, what follows, and their sizes.
@@ -73,6 +76,8 @@ type attnSpec struct {
 	rope           ropeSpec
 	qkNorm         qkNorm
 	outGate        bool // attn_q also carries a gate per head, interleaved by head
+	vNorm          bool // values are normed per head, without weights; a layer without attn_v takes the raw keys
+	kvFrom         int  // layer whose cache is read; -1: its own
 	sinks          bool
 	softcap        float32 // of the scores; 0: none
 	index          *indexSpec
@@ -111,7 +116,7 @@ type latentSpec struct {
 }
 
 // convSpec describes a gated short convolution (LFM2).
-type convSpec struct{ taps int }
+type convSpec struct{ taps, channels int }
 
 // indexSpec describes the sparse indexer of qwen4exp (models.md 3.3).
 type indexSpec struct {
@@ -186,10 +191,19 @@ var families = []family{
 	{"qwen35", "Qwen 3.5, Qwen 3.6 dense", qwen35Spec},
 	{"qwen35moe", "Qwen 3.5, Qwen 3.6 MoE", qwen35moeSpec},
 	{"qwen4exp", "Qwen 3.8 Flash Next", qwen4expSpec},
+	{"gemma2", "Gemma 2", gemma2Spec},
 	{"gemma3", "Gemma 3", gemma3Spec},
+	{"gemma4", "Gemma 4", gemma4Spec},
 	{"gpt-oss", "gpt-oss", gptossSpec},
 	{"glm4moe", "GLM-4.5, 4.6, 4.7", glm4moeSpec},
 	{"deepseek2", "DeepSeek V2, V3, R1, Kimi K2, GLM-4.7-Flash", deepseek2Spec},
+	{"olmoe", "OLMoE", olmoeSpec},
+	{"granite", "Granite 3 and 4 dense", graniteSpec},
+	{"granitemoe", "Granite 3 MoE", granitemoeSpec},
+	{"lfm2", "LFM2", lfm2Spec},
+	{"lfm2moe", "LFM2 MoE", lfm2moeSpec},
+	{"ernie4_5-moe", "ERNIE 4.5 MoE", ernieSpec},
+	{"smollm3", "SmolLM 3", smollm3Spec},
 }
 
 // Families lists the names of the model families that can be loaded.
@@ -261,8 +275,9 @@ func trunk(k *keys, ropeKind ropeKind) *spec {
 		layers[il] = layerSpec{
 			attn: attnSpec{
 				heads: heads[il], kvHeads: kvHeads[il], keyDim: keyDim, valDim: valDim,
-				scale: float32(k.float("attention.scale", 0)),
-				rope:  readRope(k, ropeKind, keyDim, ""),
+				scale:  float32(k.float("attention.scale", 0)),
+				kvFrom: -1,
+				rope:   readRope(k, ropeKind, keyDim, ""),
 			},
 			ffnNorm: "ffn_norm",
 			ff:      ff[il],

@@ -59,12 +59,17 @@ func newMemory(m *Model, l *layerSpec) memory {
 	var mem memory
 	switch l.mixer {
 	case attention:
+		if l.attn.kvFrom >= 0 {
+			break
+		}
 		mem.k = newStore(m.kv, l.attn.kvHeads, l.attn.keyDim, m.context)
 		mem.v = newStore(m.kv, l.attn.kvHeads, l.attn.valDim, m.context)
 		if x := l.attn.index; x != nil {
 			mem.raw = newStore(l.attn.index.kind(m.kv), 1, x.dim, m.context)
 			mem.blocks = newStore(l.attn.index.kind(m.kv), 1, x.dim, (m.context+x.ratio-1)/x.ratio)
 		}
+	case shortConv:
+		mem.hist = make([]float32, (l.conv.taps-1)*l.conv.channels)
 	case latent:
 		mem.k = newStore(m.kv, 1, l.latent.kvRank+l.latent.rot, m.context)
 	case deltaNet:
@@ -97,6 +102,9 @@ func (l *layerSpec) recurrent() bool { return l.mixer == deltaNet || l.mixer == 
 func (l *layerSpec) kvBytes(kind kvKind) int64 {
 	switch l.mixer {
 	case attention:
+		if l.attn.kvFrom >= 0 {
+			return 0
+		}
 		n := int64(l.attn.kvHeads) * (kind.rowBytes(l.attn.keyDim) + kind.rowBytes(l.attn.valDim))
 		if x := l.attn.index; x != nil {
 			b := x.kind(kind).rowBytes(x.dim)
@@ -111,11 +119,14 @@ func (l *layerSpec) kvBytes(kind kvKind) int64 {
 
 // stateBytes is the memory of a layer's recurrent state.
 func (l *layerSpec) stateBytes() int64 {
-	if l.mixer != deltaNet {
-		return 0
+	switch l.mixer {
+	case deltaNet:
+		d := &l.delta
+		return 4 * (int64(d.valHeads)*int64(d.dim)*int64(d.dim) + int64(d.taps-1)*int64(d.channels()))
+	case shortConv:
+		return 4 * int64(l.conv.taps-1) * int64(l.conv.channels)
 	}
-	d := &l.delta
-	return 4 * (int64(d.valHeads)*int64(d.dim)*int64(d.dim) + int64(d.taps-1)*int64(d.channels()))
+	return 0
 }
 
 // reset forgets everything.
@@ -138,6 +149,9 @@ func (st *state) accept(m *Model, t, n int) {
 		mem := &st.layers[i]
 		if m.layers[i].ple {
 			shiftInputs(mem.gram, mem.log[st.book].gram, n, m.spec.ple.back(), m.spec.streams*m.spec.dim)
+		}
+		if c := m.layers[i].conv; m.layers[i].mixer == shortConv {
+			shiftInputs(mem.hist, mem.log[st.book].u, n, c.taps-1, c.channels)
 		}
 		if m.layers[i].mixer != deltaNet {
 			continue

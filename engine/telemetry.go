@@ -103,10 +103,13 @@ func (m *Model) activeBytes() int64 {
 func (l *layer) activeBytes() int64 {
 	var n int64
 	for _, w := range []*matrix{
-		&l.q, &l.k, &l.v, &l.o, &l.qa, &l.kva, &l.kb.matrix, &l.vb.matrix, &l.qkv, &l.z, &l.alpha, &l.beta, &l.ba, &l.deltaOut,
+		&l.q, &l.k, &l.v, &l.o, &l.qa, &l.kva, &l.kb.matrix, &l.vb.matrix, &l.convIn, &l.convOut, &l.qkv, &l.z, &l.alpha, &l.beta, &l.ba, &l.deltaOut,
 		&l.gate, &l.up, &l.down, &l.router, &l.shGate, &l.shUp, &l.shDown,
 	} {
 		n += w.bytes()
+	}
+	if l.perLayer != nil {
+		n += l.perLayer.gate.bytes() + l.perLayer.proj.bytes()
 	}
 	if l.expert.count > 0 {
 		routed := l.gates.bytes() + l.ups.bytes() + l.downs.bytes()
