@@ -27,8 +27,8 @@ type Theme struct {
 	Scale float32 // 0 means 1
 }
 
-// tokens are the colours of one variant.
-type tokens struct {
+// palette is the colours of one variant.
+type palette struct {
 	background, surface, raised, line color.NRGBA
 	text, dim, disabled               color.NRGBA
 	accent, onAccent                  color.NRGBA
@@ -36,7 +36,7 @@ type tokens struct {
 	good, watch, act, onAct           color.NRGBA
 }
 
-var dark = tokens{
+var dark = palette{
 	background: rgb(0x15171A), surface: rgb(0x1D2024), raised: rgb(0x24282D), line: rgb(0x2C3036),
 	text: rgb(0xE8E6E1), dim: rgb(0x9A9DA3), disabled: rgb(0x62666C),
 	accent: rgb(0xE0A458), onAccent: rgb(0x15171A),
@@ -46,7 +46,7 @@ var dark = tokens{
 
 // The light accent and RAM green are a shade darker than first drawn, so that
 // they reach 4.5:1 as text on every ground.
-var light = tokens{
+var light = palette{
 	background: rgb(0xF7F7F5), surface: rgb(0xFFFFFF), raised: rgb(0xF1F1EE), line: rgb(0xE3E3DF),
 	text: rgb(0x1B1D20), dim: rgb(0x6A6D72), disabled: rgb(0xA9ABAE),
 	accent: rgb(0x9C5C19), onAccent: rgb(0xFFFFFF),
@@ -58,7 +58,7 @@ func rgb(v uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xFF}
 }
 
-func (t *Theme) tokens(v fyne.ThemeVariant) *tokens {
+func (t *Theme) palette(v fyne.ThemeVariant) *palette {
 	switch t.Look {
 	case LookDark:
 		return &dark
@@ -73,7 +73,7 @@ func (t *Theme) tokens(v fyne.ThemeVariant) *tokens {
 
 // Color gives the colour of a name; the look wins over the system's variant.
 func (t *Theme) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
-	k := t.tokens(v)
+	k := t.palette(v)
 	switch n {
 	case theme.ColorNameBackground, theme.ColorNameScrollBarBackground:
 		if n == theme.ColorNameScrollBarBackground {
@@ -192,4 +192,24 @@ func (t *Theme) Icon(n fyne.ThemeIconName) fyne.Resource {
 		return widget.Icon("close")
 	}
 	return theme.DefaultTheme().Icon(n)
+}
+
+// bare is the theme of a field that stands on a ground of its own: without
+// border and fill.
+type bare struct{ fyne.Theme }
+
+// Color leaves the fill away.
+func (b bare) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
+	if n == theme.ColorNameInputBackground {
+		return color.Transparent
+	}
+	return b.Theme.Color(n, v)
+}
+
+// Size leaves the border away.
+func (b bare) Size(n fyne.ThemeSizeName) float32 {
+	if n == theme.SizeNameInputBorder {
+		return 0
+	}
+	return b.Theme.Size(n)
 }

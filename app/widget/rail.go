@@ -34,8 +34,8 @@ func NewRail(items []RailItem) *Rail {
 			}
 		}
 		r.buttons = append(r.buttons, b)
-		r.box.Add(b)
 		l.bottom = append(l.bottom, it.Bottom)
+		r.box.Objects = append(r.box.Objects, b)
 	}
 	r.ExtendBaseWidget(r)
 	return r

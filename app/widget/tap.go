@@ -129,17 +129,24 @@ func (t *tap) TypedKey(e *fyne.KeyEvent) {
 // IconButton is a small button of an icon alone; its words are in the tip.
 type IconButton struct {
 	tap
-	name  string
-	color fyne.ThemeColorName
-	on    bool
-	icon  *fynewidget.Icon
+	// OnHover is told when pointer or focus comes and goes.
+	OnHover func(in bool)
+	name    string
+	color   fyne.ThemeColorName
+	on      bool
+	icon    *fynewidget.Icon
 }
 
 // NewIconButton makes a button from one of our icons.
 func NewIconButton(icon, tip string, tapped func()) *IconButton {
 	b := &IconButton{name: icon, color: ColorDim, icon: fynewidget.NewIcon(IconIn(icon, ColorDim))}
 	b.OnTapped, b.Tip = tapped, tip
-	b.changed = b.tint
+	b.changed = func() {
+		b.tint()
+		if b.OnHover != nil {
+			b.OnHover(b.hovered || b.focused)
+		}
+	}
 	b.init(b, 6)
 	return b
 }
@@ -357,4 +364,60 @@ func (r *Row) TypedKey(e *fyne.KeyEvent) {
 func (r *Row) CreateRenderer() fyne.WidgetRenderer {
 	r.ExtendBaseWidget(r)
 	return fynewidget.NewSimpleRenderer(Over(r.ground, r.content))
+}
+
+// Hover tells when the pointer comes over an object and goes.
+type Hover struct {
+	fynewidget.BaseWidget
+	o fyne.CanvasObject
+	f func(in bool)
+}
+
+// NewHover watches an object; keys and presses go to it as before.
+func NewHover(o fyne.CanvasObject, f func(in bool)) *Hover {
+	h := &Hover{o: o, f: f}
+	h.ExtendBaseWidget(h)
+	return h
+}
+
+// Object is what is watched.
+func (h *Hover) Object() fyne.CanvasObject { return h.o }
+
+// MouseIn says that the pointer came.
+func (h *Hover) MouseIn(*desktop.MouseEvent) { h.f(true) }
+
+// MouseMoved does nothing.
+func (h *Hover) MouseMoved(*desktop.MouseEvent) {}
+
+// MouseOut says that it went.
+func (h *Hover) MouseOut() { h.f(false) }
+
+// SetWindow hands on what can be seen.
+func (h *Hover) SetWindow(top, bottom float32) {
+	if w, ok := h.o.(Windowed); ok {
+		w.SetWindow(top, bottom)
+	}
+}
+
+// SetWheel hands on what takes wheel movement.
+func (h *Hover) SetWheel(f func(*fyne.ScrollEvent)) {
+	if w, ok := h.o.(wheeled); ok {
+		w.SetWheel(f)
+	}
+}
+
+// CreateRenderer shows the object.
+func (h *Hover) CreateRenderer() fyne.WidgetRenderer { return fynewidget.NewSimpleRenderer(Over(h.o)) }
+
+// NewTipped gives an object a tip that comes when the pointer rests on it.
+func NewTipped(o fyne.CanvasObject, tip string) *Hover {
+	var h *Hover
+	h = NewHover(o, func(in bool) {
+		if in {
+			showTip(h, tip)
+		} else {
+			hideTip(h)
+		}
+	})
+	return h
 }

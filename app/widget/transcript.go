@@ -41,30 +41,30 @@ type Transcript struct {
 	stick   bool
 	moving  bool
 
-	scroll *pageScroll
+	scroll *PageScroll
 	body   *transcriptBody
 }
 
-// pageScroll is a scroller whose wheel steps are as long as a person expects.
-type pageScroll struct{ container.Scroll }
+// PageScroll is a scroller whose wheel steps are as long as a person expects.
+type PageScroll struct{ container.Scroll }
 
 // wheelSteps multiplies what Fyne makes of one notch of the wheel, which is
 // about one line of text.
 const wheelSteps = 2.5
 
 // Scrolled moves by more than Fyne does.
-func (s *pageScroll) Scrolled(e *fyne.ScrollEvent) {
+func (s *PageScroll) Scrolled(e *fyne.ScrollEvent) {
 	ev := *e
 	ev.Scrolled.DY *= wheelSteps
 	s.Scroll.Scrolled(&ev)
 }
 
 // NewPageScroll scrolls a page up and down.
-func NewPageScroll(o fyne.CanvasObject) *container.Scroll {
-	s := &pageScroll{}
+func NewPageScroll(o fyne.CanvasObject) *PageScroll {
+	s := &PageScroll{}
 	s.Content, s.Direction = o, container.ScrollVerticalOnly
 	s.ExtendBaseWidget(s)
-	return &s.Scroll
+	return s
 }
 
 // NewTranscript makes an empty one.
@@ -72,7 +72,7 @@ func NewTranscript() *Transcript {
 	t := &Transcript{heights: map[string]float32{}, live: map[string]fyne.CanvasObject{}, stick: true}
 	t.body = &transcriptBody{t: t}
 	t.body.ExtendBaseWidget(t.body)
-	t.scroll = &pageScroll{}
+	t.scroll = &PageScroll{}
 	t.scroll.Content, t.scroll.Direction = t.body, container.ScrollVerticalOnly
 	t.scroll.ExtendBaseWidget(t.scroll)
 	t.scroll.OnScrolled = func(fyne.Position) { t.scrolled() }

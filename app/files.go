@@ -1,0 +1,106 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/dialog"
+	"fyne.io/fyne/v2/storage"
+)
+
+// The file choosers are the only dialogs of the window.
+
+// openFile asks for a file of one of some endings.
+func (a *App) openFile(endings []string, f func(path string)) {
+	d := dialog.NewFileOpen(func(r fyne.URIReadCloser, err error) {
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if r == nil {
+			return
+		}
+		path := r.URI().Path()
+		r.Close()
+		a.remember(path)
+		f(path)
+	}, a.win)
+	if len(endings) > 0 {
+		d.SetFilter(storage.NewExtensionFileFilter(endings))
+	}
+	a.sized(d)
+	if u := a.lastFolder(); u != nil {
+		d.SetLocation(u)
+	}
+	d.Show()
+}
+
+// chooseFolder asks for a folder.
+func (a *App) chooseFolder(f func(path string)) {
+	d := dialog.NewFolderOpen(func(u fyne.ListableURI, err error) {
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if u != nil {
+			a.remember(u.Path() + "/x")
+			f(u.Path())
+		}
+	}, a.win)
+	a.sized(d)
+	if u := a.lastFolder(); u != nil {
+		d.SetLocation(u)
+	}
+	d.Show()
+}
+
+// chooseSave asks where to write a file.
+func (a *App) chooseSave(name string, f func(path string)) {
+	d := dialog.NewFileSave(func(w fyne.URIWriteCloser, err error) {
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if w == nil {
+			return
+		}
+		path := w.URI().Path()
+		w.Close()
+		a.remember(path)
+		f(path)
+	}, a.win)
+	d.SetFileName(name)
+	a.sized(d)
+	if u := a.lastFolder(); u != nil {
+		d.SetLocation(u)
+	}
+	d.Show()
+}
+
+// sized makes a chooser big enough to choose in.
+func (a *App) sized(d interface{ Resize(fyne.Size) }) {
+	s := a.win.Canvas().Size()
+	d.Resize(fyne.NewSize(min(s.Width-60, 900), min(s.Height-60, 640)))
+}
+
+const prefFolder = "folder"
+
+func (a *App) remember(path string) {
+	a.fyne.Preferences().SetString(prefFolder, filepath.Dir(path))
+}
+
+func (a *App) lastFolder() fyne.ListableURI {
+	dir := a.fyne.Preferences().String(prefFolder)
+	if dir == "" {
+		dir, _ = os.UserHomeDir()
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil
+	}
+	u, err := storage.ListerForURI(storage.NewFileURI(dir))
+	if err != nil {
+		return nil
+	}
+	return u
+}

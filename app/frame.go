@@ -1,0 +1,166 @@
+package app
+
+import (
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/theme"
+
+	"outcrop/app/widget"
+)
+
+// frame is what stands around the pages: rail, heading, status line, and the
+// layers of toasts and tips.
+type frame struct {
+	a      *App
+	root   *fyne.Container
+	rail   *widget.Rail
+	status *widget.Status
+	toasts *widget.Toasts
+	tips   *widget.TipLayer
+
+	title   *widget.Text
+	actions *fyne.Container
+	state   *widget.Chip
+	light   *widget.Light
+	stack   *fyne.Container
+	sheets  *fyne.Container
+	sheet   *sheet // the panel that is open, or nil
+}
+
+// narrow is the width below which the rail shows icons alone.
+const narrow = 1000
+
+func newFrame(a *App) *frame {
+	f := &frame{a: a, status: widget.NewStatus(), toasts: widget.NewToasts(), tips: widget.NewTipLayer()}
+	items := make([]widget.RailItem, len(pageTable()))
+	for i, p := range pageTable() {
+		items[i] = widget.RailItem{ID: p.id, Icon: p.icon, Label: tr(p.name), Tip: tr(p.tip), Bottom: p.bottom}
+	}
+	f.rail = widget.NewRail(items)
+	f.rail.OnSelect = a.visit
+	f.status.OnTapped = a.explain
+
+	f.title = widget.NewTitle("").Cutting(80)
+	f.actions = widget.H(4)
+	f.light = widget.NewLight(widget.StateUnknown)
+	f.state = widget.NewChip("", "", true, nil)
+	f.state.OnTapped = func() { a.engineMenu(f.state) }
+	head := widget.Inset(12, theme.Size(widget.SizePage), 8, theme.Size(widget.SizePage),
+		widget.H(10, widget.Flex(f.title), f.actions, f.light, f.state))
+
+	f.stack = widget.Over()
+	f.sheets = widget.Over()
+	line := func() fyne.CanvasObject { return widget.NewGround(widget.ColorLine, "", 0) }
+	ground := widget.NewGround(theme.ColorNameBackground, "", 0)
+	foot := widget.NewGround(widget.ColorSurface, "", 0)
+	side := widget.NewGround(widget.ColorSurface, "", 0)
+	f.root = &fyne.Container{
+		Layout:  &frameLayout{f: f, head: head, line1: line(), line2: line(), ground: ground, foot: foot, side: side},
+		Objects: nil,
+	}
+	l := f.root.Layout.(*frameLayout)
+	f.root.Objects = []fyne.CanvasObject{ground, side, foot, l.line1, l.line2, f.rail, head, f.stack, f.status, f.sheets, f.toasts, f.tips}
+	return f
+}
+
+func (f *frame) attach() { f.tips.Attach(f.a.win.Canvas()) }
+func (f *frame) detach() { f.tips.Detach(f.a.win.Canvas()) }
+
+// frameLayout puts rail left, status line below, heading and page in the rest.
+type frameLayout struct {
+	f                                      *frame
+	head, line1, line2, ground, foot, side fyne.CanvasObject
+}
+
+func (l *frameLayout) Layout(_ []fyne.CanvasObject, s fyne.Size) {
+	f := l.f
+	f.rail.SetNarrow(s.Width < narrow)
+	rw := f.rail.MinSize().Width
+	sh := f.status.MinSize().Height
+	hh := l.head.MinSize().Height
+	put := func(o fyne.CanvasObject, x, y, w, h float32) {
+		o.Resize(fyne.NewSize(max(0, w), max(0, h)))
+		o.Move(fyne.NewPos(x, y))
+	}
+	put(l.ground, 0, 0, s.Width, s.Height)
+	put(l.side, 0, 0, rw, s.Height-sh-1)
+	put(f.rail, 0, 0, rw, s.Height-sh-1)
+	put(l.line1, rw, 0, 1, s.Height-sh-1)
+	put(l.line2, 0, s.Height-sh-1, s.Width, 1)
+	put(l.foot, 0, s.Height-sh, s.Width, sh)
+	put(f.status, 0, s.Height-sh, s.Width, sh)
+	put(l.head, rw+1, 0, s.Width-rw-1, hh)
+	put(f.stack, rw+1, hh, s.Width-rw-1, s.Height-sh-1-hh)
+	put(f.sheets, 0, 0, s.Width, s.Height)
+	put(f.toasts, 0, 0, s.Width, s.Height)
+	put(f.tips, 0, 0, s.Width, s.Height)
+}
+
+// MinSize is the window's smallest size, whatever the pages would like.
+func (l *frameLayout) MinSize([]fyne.CanvasObject) fyne.Size {
+	return fyne.NewSize(leastWidth, leastHeight)
+}
+
+// show puts a page into the frame.
+func (f *frame) show(e entry, p page) {
+	f.rail.Select(e.id)
+	f.stack.Objects = []fyne.CanvasObject{p.object()}
+	f.stack.Refresh()
+	f.actions.Objects = nil
+	if w, ok := p.(actor); ok {
+		f.actions.Objects = w.actions()
+	}
+	f.heading(e, p)
+}
+
+// heading writes the page's title and lays the row out again.
+func (f *frame) heading(e entry, p page) {
+	name := tr(e.name)
+	if t, ok := p.(titled); ok {
+		name = t.title()
+	}
+	f.title.Set(name)
+	f.root.Refresh()
+}
+
+// retitle writes the title of the page in view again.
+func (a *App) retitle() {
+	for _, e := range pageTable() {
+		if e.id == a.current {
+			f := a.frame
+			if t, ok := a.built[a.current].(titled); ok {
+				f.title.Set(t.title())
+			}
+		}
+	}
+}
+
+// engine shows the engine's state at the upper right.
+func (f *frame) engine(s EngineState) {
+	words, state, color := engineWords(s)
+	f.light.Set(state)
+	f.state.Set(words)
+	f.state.SetColor(color)
+	f.root.Refresh()
+}
+
+// engineWords says the engine's state in a few words.
+func engineWords(s EngineState) (string, widget.State, fyne.ThemeColorName) {
+	switch s.Phase {
+	case EngineStart:
+		return tr("Starting"), widget.StateBusy, widget.ColorText
+	case EngineLoading:
+		if s.Total > 0 {
+			return tr("Loading %s, %d %%", s.Pack, s.Done*100/s.Total), widget.StateBusy, widget.ColorText
+		}
+		return tr("Loading %s", s.Pack), widget.StateBusy, widget.ColorText
+	case EngineReady:
+		on := s.Device
+		if on == "" {
+			return tr("Ready"), widget.StateGood, widget.ColorText
+		}
+		return tr("Ready on %s", on), widget.StateGood, widget.ColorText
+	case EngineEnded:
+		return tr("Engine ended"), widget.StateAct, widget.ColorAct
+	}
+	return tr("Engine off"), widget.StateUnknown, widget.ColorDim
+}

@@ -1,0 +1,31 @@
+package app
+
+// Settings are what a person chose. The zero value of a field means "decide
+// for me", which the Settings page shows with what that is.
+type Settings struct {
+	Threads   int     `json:"threads,omitempty"`
+	Context   int     `json:"context,omitempty"`
+	KV        string  `json:"kv,omitempty"`
+	Look      Look    `json:"look,omitempty"`
+	Scale     float32 `json:"scale,omitempty"`
+	Folder    string  `json:"folder,omitempty"` // for downloaded packs
+	Language  string  `json:"language,omitempty"`
+	Start     string  `json:"start,omitempty"` // when the engine starts by itself: "", always, never
+	Tray      bool    `json:"tray,omitempty"`  // closing the window keeps Outcrop in the tray
+	Quiet     bool    `json:"quiet,omitempty"` // no notifications
+	Guard     string  `json:"guard,omitempty"` // preset of floors
+	Pack      string  `json:"pack,omitempty"`  // last used
+	Site      string  `json:"site,omitempty"`  // where packs are looked for
+	Address   string  `json:"address,omitempty"`
+	Key       string  `json:"key,omitempty"`
+	Serve     bool    `json:"serve,omitempty"`
+	Preset    string  `json:"preset,omitempty"`
+	NewLine   bool    `json:"new_line,omitempty"` // Enter breaks the line, Ctrl+Enter sends
+	Thinking  bool    `json:"thinking,omitempty"` // thinking is shown unfolded
+	PlainCode bool    `json:"plain_code,omitempty"`
+	// Off lists recipe variables that were switched off, On those switched on,
+	// by target.
+	Recipe map[string]map[string]bool `json:"recipe,omitempty"`
+}
+
+const settingsKey = "settings"
