@@ -58,7 +58,8 @@ func (b *Backend) chatPrompt(r *wire.ChatRequest) (chatPrompt, *httpError) {
 		p.Messages = append(p.Messages, tm)
 	}
 	p.Thinking, p.Extra = thinking(r)
-	ids, text, err := b.render(p)
+	// Text that a person wrote never becomes a control token (EncodeChat).
+	ids, text, err := b.Tokenizer.EncodeChat(b.Template, p)
 	if err != nil {
 		// What a template raises is about the conversation (wrong order of
 		// roles, tools it does not know), so it is the client's error.
@@ -118,16 +119,4 @@ func toolsOf(r *wire.ChatRequest) ([]json.RawMessage, *httpError) {
 		}
 	}
 	return nil, unsupported("tool_choice", "tool_choice %s is not supported: use \"auto\" or \"none\", the model decides whether it calls", r.ToolChoice)
-}
-
-// render makes text and ids of a prompt.
-func (b *Backend) render(p token.Prompt) (ids []token.ID, text string, err error) {
-	if text, err = b.Template.Render(p); err != nil {
-		return nil, "", err
-	}
-	ids = b.Tokenizer.Encode(text, token.Options{Special: true})
-	if b.Tokenizer.AddsBOS() && (len(ids) == 0 || ids[0] != b.Tokenizer.BOS()) {
-		ids = append([]token.ID{b.Tokenizer.BOS()}, ids...)
-	}
-	return ids, text, nil
 }
