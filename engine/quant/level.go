@@ -46,6 +46,8 @@ type kernels struct {
 	unpack   [Q2_0 + 1]func(u *unpack) // weights to bytes, for slabs (many.go)
 	slabs    [4]slabKernels            // by Format.kind
 
+	floatTails bool // floats takes rows of any length; else of multiples of 16
+
 	vec vecOps
 }
 

@@ -6,6 +6,9 @@ import "golang.org/x/sys/cpu"
 // first.
 func machineLevels() (l []*kernels) {
 	x := &cpu.X86
+	if x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 {
+		l = append(l, &avx2)
+	}
 	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI &&
 		x.HasAVX512VNNI && x.HasAVX512GFNI && x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 {
 		l = append(l, &avx512)
@@ -76,5 +79,38 @@ var avx512 = kernels{
 		{weave16x512, [2]func(*slab){slab16by4x512, slab16by8x512}, 16, 320},
 		{weave16x512, [2]func(*slab){slab16Offsetsby4x512, slab16Offsetsby8x512}, 16, 384},
 	},
-	floats: [BF16 + 1]func(*gemv){F32: rowsF32x512, F16: rowsF16x512, BF16: rowsBF16x512},
+	floats: [BF16 + 1]func(*gemv){F32: rowsF32x512, F16: rowsF16x512, BF16: rowsBF16x512}, floatTails: true,
+}
+
+var avx2 = kernels{
+	level: AVX2, vec: avx2Vec,
+	records: true, quantize: quantize256,
+	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
+	rows: [Q2_0 + 1]func(*gemv){
+		Q4_0:    rowsQ4_0x256,
+		Q4_1:    rowsQ4_1x256,
+		Q5_0:    rowsQ5_0x256,
+		Q5_1:    rowsQ5_1x256,
+		Q8_0:    rowsQ8_0x256,
+		Q2_K:    rowsQ2_Kx256,
+		Q3_K:    rowsQ3_Kx256,
+		Q4_K:    rowsQ4_Kx256,
+		Q5_K:    rowsQ5_Kx256,
+		Q6_K:    rowsQ6_Kx256,
+		IQ2_XXS: rowsIQ2_XXSx256,
+		IQ2_XS:  rowsIQ2_XSx256,
+		IQ3_XXS: rowsIQ3_XXSx256,
+		IQ1_S:   rowsIQ1_Sx256,
+		IQ4_NL:  rowsIQ4_NLx256,
+		IQ3_S:   rowsIQ3_Sx256,
+		IQ2_S:   rowsIQ2_Sx256,
+		IQ4_XS:  rowsIQ4_XSx256,
+		IQ1_M:   rowsIQ1_Mx256,
+		TQ1_0:   rowsTQ1_0x256,
+		TQ2_0:   rowsTQ2_0x256,
+		MXFP4:   rowsMXFP4x256,
+		NVFP4:   rowsNVFP4x256,
+		Q1_0:    rowsQ1_0x256,
+		Q2_0:    rowsQ2_0x256,
+	},
 }

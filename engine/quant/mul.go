@@ -29,14 +29,16 @@ func Mul(f *Format, dst []float32, ldd int, w []byte, rows int, a *Acts, idx []i
 	case k.records && !f.Float && k.rows[f.Type] != nil:
 		mulRecords(k, f, dst, ldd, w, rows, a, idx, count)
 		return
-	case k.records && f.Float && k.floats[f.Type] != nil:
+	case k.records && f.Float && k.floats[f.Type] != nil && (a.n%16 == 0 || k.floatTails):
 		mulFloats(k, f, dst, ldd, w, rows, a, idx, count)
 		return
 	}
 	dot := k.dot[f.Type]
 	switch {
 	case dot != nil:
-	case k.records && !f.Float:
+	case k.records && f.Float:
+		dot = f.productFloat
+	case k.records:
 		dot = f.product
 	default:
 		dot = f.Dot
@@ -70,6 +72,7 @@ type gemv struct {
 	x      [fewMax]unsafe.Pointer // activation rows: records, or floats
 	acc    [fewMax][16]float32    // chains
 	pad    [320]byte              // the tail and zeros after it
+	plain  plainRow               // 256 weights as bytes, for levels with few registers
 }
 
 // work is what one running Mul needs; works keeps those that are not in use.
