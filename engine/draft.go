@@ -88,10 +88,12 @@ func (m *Model) keepDraft(d *drafter, pos int, hidden []float32, ids []token.ID)
 
 // runDraft runs the block for one pair and leaves the logits of its guess in
 // d.p.logits.
-func (m *Model) runDraft(d *drafter, pos int, hidden []float32, ids []token.ID) {
+func (m *Model) runDraft(d *drafter, pos int, hidden []float32, ids []token.ID) error {
 	m.draftInput(d, pos, hidden, ids)
 	p, b, dim := d.p, d.block, m.spec.dim
-	m.block(p, &b.layer)
+	if m.block(p, &b.layer); p.err != nil {
+		return p.failed()
+	}
 	grow(&p.norm, p.t*dim)
 	switch {
 	case b.headMix != nil:
@@ -108,4 +110,5 @@ func (m *Model) runDraft(d *drafter, pos int, hidden []float32, ids []token.ID) 
 		head = &m.output
 	}
 	m.head(p, head, 1)
+	return nil
 }

@@ -6,39 +6,22 @@ import (
 	"outcrop/engine/gguf"
 )
 
-// The file tier: experts that stay in the mapped file, in a model bigger than
-// RAM. Without help every page of a routed expert is a fault of its own, and
-// the disk sees one small request at a time. So read-ahead by the system is
-// off for experts, and all experts that a layer has chosen are asked for at
-// once, before the first is computed.
-
-// freshTokens is how long after its use an expert is taken to be in RAM still,
-// so that it is not asked for again: asking costs a system call per matrix.
-const freshTokens = 4
+// The file tier: experts that stay in the file, in a model bigger than RAM.
+// There are two ways to use them. [pages] computes on the mapped file and
+// leaves it to the page cache what stays in RAM. [shelves] holds copies of
+// chosen experts and reads the others from the file itself; which of the two
+// is faster, BENCH.md says.
 
 // mapAdvice is how a tensor of the file will be used: soon and whole, or, for
 // experts that do not all fit in RAM, at random.
 func (m *Model) mapAdvice(t *gguf.Tensor) gguf.Advice {
 	switch {
-	case m.options.FileTier && strings.Contains(t.Name, "_exps."):
+	case strings.Contains(t.Name, "_exps.") && (m.options.FileTier || m.options.ExpertRAM != 0):
 		return gguf.Random
 	case strings.HasPrefix(t.Name, "per_layer_token_embd"): // read a row at a time
 		return gguf.Random
 	}
 	return gguf.WillNeed
-}
-
-// readAhead asks for the experts that the layer's tokens have chosen.
-func (m *Model) readAhead(p *pass, l *layer) {
-	if !m.options.FileTier || !m.relief.prefetch() {
-		return
-	}
-	start := p.mix.start
-	for e := range l.expert.count {
-		if start[e] < start[e+1] && !m.heat.fresh(l.index, e, freshTokens) {
-			m.adviseExpert(l, e, gguf.WillNeed)
-		}
-	}
 }
 
 // count records the layer's choices.

@@ -33,6 +33,9 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 		}
 		l := &m.layers[il]
 		m.block(p, l)
+		if p.err != nil {
+			return p.failed()
+		}
 		if m.trace != nil {
 			m.trace(il, p.x)
 		}
@@ -47,7 +50,15 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 		p.tokens(nil, normOut)
 	}
 	m.head(p, &m.output, outputs)
-	return nil
+	m.heat.tick(p.t)
+	return m.experts.between(p)
+}
+
+// failed takes the error of a layer over.
+func (p *pass) failed() error {
+	err := p.err
+	p.err = nil
+	return err
 }
 
 // block runs one layer: x += mixer(norm(x)); x += ffn(norm(x)).

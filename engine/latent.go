@@ -48,7 +48,7 @@ func (m *Model) latent(p *pass, l *layer) {
 	p.acts(&p.mid, p.hb, p.t*a.heads, a.nope, l.kb.f.Float)
 	p.begin()
 	for h := range a.heads {
-		p.slice(&l.kb, h, 0, a.kvRank, &p.mid, p.byHead[h*p.t:(h+1)*p.t], p.hu[h*wide:], a.heads*wide)
+		p.slice(&l.kb, l.kb.of(h), h, 0, a.kvRank, &p.mid, p.byHead[h*p.t:(h+1)*p.t], p.hu[h*wide:], a.heads*wide)
 	}
 	p.run()
 
@@ -65,7 +65,7 @@ func (m *Model) latent(p *pass, l *layer) {
 	p.acts(&p.mid, p.att, p.t*a.heads, a.kvRank, l.vb.f.Float)
 	p.begin()
 	for h := range a.heads {
-		p.slice(&l.vb, h, 0, a.valDim, &p.mid, p.byHead[h*p.t:(h+1)*p.t], p.hb[h*a.valDim:], vw)
+		p.slice(&l.vb, l.vb.of(h), h, 0, a.valDim, &p.mid, p.byHead[h*p.t:(h+1)*p.t], p.hb[h*a.valDim:], vw)
 	}
 	p.run()
 	p.acts(&p.in, p.hb, p.t, vw, l.o.f.Float)

@@ -21,6 +21,11 @@ type Options struct {
 	Draft string
 	// FileTier: experts do not all fit in RAM and stay in the file (plan.AllFile).
 	FileTier bool
+	// ExpertRAM is how many bytes of routed experts are held as copies in
+	// memory of our own, -1: all. The guard may take that memory back. Without
+	// FileTier they are read at load; with it, those used most take the place of
+	// others as they are wanted. 0: experts are used in the file's pages.
+	ExpertRAM int64
 	// Progress is told of loading and of prefill, from the goroutine that asked.
 	Progress func(phase string, done, total int64)
 }
@@ -41,11 +46,13 @@ type Model struct {
 	draftBy   draftMode
 	options   Options
 
-	pool   *pool
-	heat   *heat
-	relief *relief
-	turn   sync.Mutex // one forward pass at a time
-	tele   telemetry
+	pool    *pool
+	heat    *heat
+	experts experts
+	tiers   tierCounts
+	relief  *relief
+	turn    sync.Mutex // one forward pass at a time
+	tele    telemetry
 
 	sessions sync.WaitGroup
 	trace    func(il int, x []float32) // tests look at the residual stream
@@ -91,9 +98,12 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if len(m.drafts) == 0 && m.draftBy == draftMTP {
 		return nil, fmt.Errorf("load %s: drafts by the pack's own block asked, it has none; use \"auto\" or \"lookup\"", p.Name)
 	}
-	m.heat, m.relief = newHeat(m.layers, m.weights.drafts), newRelief()
+	m.heat, m.relief, m.experts = newHeat(m.layers, m.weights.drafts), newRelief(), &pages{m: m}
 	if err := m.warm(ctx); err != nil {
 		return nil, err
+	}
+	if err := m.shelve(ctx); err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
 	if m.draftBy == draftAuto {
 		m.draftBy = draftLookup
@@ -139,6 +149,9 @@ func (m *Model) Close() error {
 	if m.pool != nil {
 		m.pool.close()
 		m.pool = nil
+		if s, ok := m.experts.(*shelves); ok {
+			defer s.end()
+		}
 		m.tele.phase.Store(phaseClosed)
 	}
 	return nil

@@ -21,6 +21,8 @@ type mixture struct {
 	so     []float32 // (T, dim)
 	h      quant.Acts
 	sh     quant.Acts
+	got    []expertBytes // (experts) weights of those that can be computed
+	rows   []int32       // slots of the experts being computed
 }
 
 // mixture is the routed feed-forward: y = sum_e w_e expert_e(xb) + shared(xb).
@@ -43,64 +45,89 @@ func (m *Model) mixture(p *pass, l *layer) {
 	}
 	p.tokens(l, choose)
 	x.sort(T, e)
-	m.readAhead(p, l)
 	m.count(p, l)
 
-	// gate and up of every expert that has tokens, and of the shared expert
 	slots, ff := T*K, e.ff
 	grow(&x.hb, slots*ff)
 	grow(&x.hu, slots*ff)
-	p.begin()
-	for id := range e.count {
-		lo, hi := x.start[id], x.start[id+1]
-		if lo == hi {
-			continue
-		}
-		up, from := &l.ups, 0
-		if l.fused { // gate rows, then up rows, in one tensor
-			up, from = &l.gates, ff
-		}
-		p.expert(&l.gates, id, 0, ff, &p.in, x.token[lo:hi], x.hb[int(lo)*ff:])
-		p.expert(up, id, from, ff, &p.in, x.token[lo:hi], x.hu[int(lo)*ff:])
+	grow(&x.out, slots*dim)
+	if len(x.got) < e.count {
+		x.got = make([]expertBytes, e.count)
 	}
-	if e.shared > 0 {
+	err := m.experts.open(p, l)
+	for first := true; err == nil; first = false {
+		var wave []int32
+		if wave, err = m.experts.next(p, l); err != nil || len(wave) == 0 && !first {
+			break
+		}
+		m.wave(p, l, wave, first)
+	}
+	m.experts.close(p, l)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.tokens(l, gather)
+}
+
+// wave computes the experts that are at hand, each for the tokens that chose
+// it, and with the first wave the shared expert.
+func (m *Model) wave(p *pass, l *layer, wave []int32, first bool) {
+	e, dim, x, T, ff := &l.expert, m.spec.dim, &p.mix, p.t, l.expert.ff
+	shared := first && e.shared > 0
+	p.begin()
+	for _, id := range wave {
+		lo, hi, w := x.start[id], x.start[id+1], &x.got[id]
+		up, upData, from := &l.ups, w[1], 0
+		if l.fused { // gate rows, then up rows, in one tensor
+			up, upData, from = &l.gates, w[0], ff
+		}
+		p.slice(&l.gates, w[0], int(id), 0, ff, &p.in, x.token[lo:hi], x.hb[int(lo)*ff:], ff)
+		p.slice(up, upData, int(id), from, ff, &p.in, x.token[lo:hi], x.hu[int(lo)*ff:], ff)
+	}
+	if shared {
 		p.want(grow(&x.sb, T*e.shared), e.shared, &l.shGate, &p.in)
 		p.want(grow(&x.su, T*e.shared), e.shared, &l.shUp, &p.in)
 	}
 	p.run()
-	p.slots(slots, l, gateSlot)
-	if e.shared > 0 {
-		p.tokens(l, gateShared)
-	}
 
 	// down
-	p.acts(&x.h, x.hb[:slots*ff], slots, ff, l.downs.f.Float)
-	grow(&x.out, slots*dim)
-	p.begin()
-	for id := range e.count {
-		lo, hi := x.start[id], x.start[id+1]
-		if lo < hi {
-			p.expert(&l.downs, id, 0, dim, &x.h, x.same[lo:hi], x.out[int(lo)*dim:])
+	if first {
+		x.h.Set(x.hb, T*e.used, ff)
+	}
+	x.rows = x.rows[:0]
+	for _, id := range wave {
+		for i := x.start[id]; i < x.start[id+1]; i++ {
+			x.rows = append(x.rows, i)
 		}
 	}
-	if e.shared > 0 {
+	if p.serial() {
+		for i := range x.rows {
+			gateSlot(p, l, i, p.m.pool.workers[0])
+		}
+	} else {
+		p.each(len(x.rows), l, gateSlot)
+	}
+	if shared {
+		p.tokens(l, gateShared)
+	}
+	p.begin()
+	for _, id := range wave {
+		lo, hi := x.start[id], x.start[id+1]
+		p.slice(&l.downs, x.got[id][2], int(id), 0, dim, &x.h, x.same[lo:hi], x.out[int(lo)*dim:], dim)
+	}
+	if shared {
 		p.acts(&x.sh, x.sb, T, e.shared, l.shDown.f.Float)
 		p.want(grow(&x.so, T*dim), dim, &l.shDown, &x.sh)
 	}
 	p.run()
-	p.tokens(l, gather)
 }
 
-// expert adds the product of n rows of one expert, from row on, with the given
-// activation rows.
-func (p *pass) expert(b *bank, id, row, n int, a *quant.Acts, idx []int32, dst []float32) {
-	p.slice(b, id, row, n, a, idx, dst, n)
-}
-
-// slice is expert with ldd values per row of dst.
-func (p *pass) slice(b *bank, id, row, n int, a *quant.Acts, idx []int32, dst []float32, ldd int) {
+// slice adds the product of n rows of one matrix of a bank, from row on, with
+// the given activation rows; dst has ldd values per row. data is the matrix.
+func (p *pass) slice(b *bank, data []byte, id, row, n int, a *quant.Acts, idx []int32, dst []float32, ldd int) {
 	w := product{
-		f: b.f, data: b.of(id)[row*b.rowBytes : (row+n)*b.rowBytes], rows: n, rowBytes: b.rowBytes,
+		f: b.f, data: data[row*b.rowBytes : (row+n)*b.rowBytes], rows: n, rowBytes: b.rowBytes,
 		a: a, idx: idx, n: len(idx), dst: dst, ldd: ldd,
 	}
 	if b.biases != nil {
@@ -110,17 +137,6 @@ func (p *pass) slice(b *bank, id, row, n int, a *quant.Acts, idx []int32, dst []
 		w.scale = b.scales[id]
 	}
 	p.mul.list = append(p.mul.list, w)
-}
-
-// slots runs f for every slot, on the workers when there are many.
-func (p *pass) slots(n int, l *layer, f func(p *pass, l *layer, i int, w *worker)) {
-	if p.serial() {
-		for i := range n {
-			f(p, l, i, p.m.pool.workers[0])
-		}
-		return
-	}
-	p.each(n, l, f)
 }
 
 // choose picks the experts of a token (models.md 1.4): probabilities from the
@@ -240,9 +256,14 @@ func (x *mixture) sort(T int, e *expertSpec) {
 	x.start[0] = 0
 }
 
+// gateSlot makes the input of down for the i-th row of a wave.
 func gateSlot(p *pass, l *layer, i int, _ *worker) {
 	ff, x := l.expert.ff, &p.mix
-	l.act.gateMul(x.hb[i*ff:(i+1)*ff], x.hu[i*ff:(i+1)*ff])
+	r := int(x.rows[i])
+	l.act.gateMul(x.hb[r*ff:(r+1)*ff], x.hu[r*ff:(r+1)*ff])
+	if !l.downs.f.Float {
+		x.h.Quantize(r, r+1)
+	}
 }
 
 func gateShared(p *pass, l *layer, t int, _ *worker) {

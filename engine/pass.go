@@ -36,6 +36,7 @@ type pass struct {
 	braw  []float32 // (T, 2*valHeads): products before that
 
 	mix     mixture
+	err     error // what went wrong in a layer
 	hyper   hyperPass
 	gram    ngramPass
 	index   indexPass

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-
-	"github.com/google/renameio/v2"
 )
 
 // profileFile is the saved form of a model's expert use.
@@ -35,7 +33,7 @@ func (m *Model) SaveProfile(path string) error {
 	if err != nil {
 		return fmt.Errorf("save profile: %w", err)
 	}
-	if err := renameio.WriteFile(path, b, 0o600); err != nil {
+	if err := replaceFile(path, b); err != nil {
 		return fmt.Errorf("save profile %s: %w", path, err)
 	}
 	return nil

@@ -47,18 +47,19 @@ func (p promotion) propose(dst []move, layer int, counts []float32, s *seats, li
 	// Ties go to the lower number, so that the same counts give the same moves.
 	slices.SortFunc(wait, func(a, b int32) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 	slices.SortFunc(have, func(a, b int32) int { return cmp.Or(cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b)) })
-	free := 0
+	free, room := 0, s.room()
 	for _, e := range wait {
 		if limit == 0 {
 			break
 		}
-		for free < s.limit && (s.who[free] != nobody || s.coming[free] != nobody) {
-			free++
-		}
 		switch {
-		case free < s.limit:
+		case room > 0:
+			for s.who[free] != nobody || s.coming[free] != nobody {
+				free++
+			}
 			dst = append(dst, move{layer, free, e, nobody, counts[e]})
 			free++
+			room--
 		case len(have) > 0 && counts[e] > p.ratio*counts[have[0]]+p.margin:
 			dst = append(dst, move{layer, int(s.of[have[0]]), e, have[0], counts[e] - counts[have[0]]})
 			have = have[1:]

@@ -10,7 +10,7 @@ import (
 func TestSeats(t *testing.T) {
 	s := newSeats(4, 2)
 	s.reserve(0, 3)
-	if s.of[3] != nobody || !s.pending(3) || s.vacant() != 1 {
+	if s.of[3] != nobody || !s.pending(3) || s.room() != 1 {
 		t.Error("an expert is in its place before its weights have landed")
 	}
 	if !s.land(0, 3) || s.of[3] != 0 || s.pending(3) {
@@ -39,7 +39,8 @@ func TestSeats(t *testing.T) {
 		"written":    func(s *seats) { s.coming[0] = 3 },
 		"outside":    func(s *seats) { s.who[0] = 9 },
 	} {
-		c := seats{slices.Clone(s.of), slices.Clone(s.who), s.limit, s.taken, slices.Clone(s.coming)}
+		c := s
+		c.of, c.who, c.coming = slices.Clone(s.of), slices.Clone(s.who), slices.Clone(s.coming)
 		spoil(&c)
 		if c.check() == nil {
 			t.Errorf("%s: not noticed", name)

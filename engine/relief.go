@@ -66,6 +66,14 @@ func (m *Model) Relieve(d guard.Decision) (offered int64) {
 	if d.Step > before && d.Step >= guard.GiveBack {
 		offered = m.giveBack(d.Step)
 	}
+	if s, ok := m.experts.(*shelves); ok {
+		switch {
+		case d.RAM < 0:
+			s.shrink(-d.RAM)
+		case d.RAM > 0:
+			s.grow(d.RAM)
+		}
+	}
 	return offered
 }
 

@@ -23,11 +23,12 @@ const nobody int32 = -1
 type seats struct {
 	of    []int32 // by expert: its place, or nobody
 	who   []int32 // by place: its expert, or nobody
-	limit int     // places that may be used now, from 0 on
+	limit int     // how many places may be used now
 	taken int     // places with an expert
 	// coming is by place the expert whose weights are on their way there. It
 	// counts as absent until they have landed.
-	coming []int32
+	coming  []int32
+	waiting int // places somebody is coming to
 }
 
 func newSeats(experts, places int) seats {
@@ -49,18 +50,20 @@ func fill(x []int32, v int32) {
 func (s *seats) reserve(place int, expert int32) {
 	s.leave(place)
 	s.coming[place] = expert
+	s.waiting++
 }
 
 // land makes an expert whose weights are complete usable. It reports false
 // when the place was taken back meanwhile.
 func (s *seats) land(place int, expert int32) bool {
-	if s.coming[place] != expert || s.of[expert] != nobody {
-		if s.coming[place] == expert {
-			s.coming[place] = nobody
-		}
+	if s.coming[place] != expert {
 		return false
 	}
 	s.coming[place] = nobody
+	s.waiting--
+	if s.of[expert] != nobody {
+		return false
+	}
 	s.who[place], s.of[expert] = expert, int32(place)
 	s.taken++
 	return true
@@ -69,7 +72,10 @@ func (s *seats) land(place int, expert int32) bool {
 // leave frees a place; its expert is at home in the next tier at once.
 func (s *seats) leave(place int) (expert int32) {
 	expert = s.who[place]
-	s.coming[place] = nobody
+	if s.coming[place] != nobody {
+		s.coming[place] = nobody
+		s.waiting--
+	}
 	if expert != nobody {
 		s.who[place], s.of[expert] = nobody, nobody
 		s.taken--
@@ -77,15 +83,8 @@ func (s *seats) leave(place int) (expert int32) {
 	return expert
 }
 
-// vacant finds a place that is free and not waited for, or nobody.
-func (s *seats) vacant() int {
-	for i := range s.limit {
-		if s.who[i] == nobody && s.coming[i] == nobody {
-			return i
-		}
-	}
-	return int(nobody)
-}
+// room is how many more places may be used.
+func (s *seats) room() int { return s.limit - s.taken - s.waiting }
 
 // pending reports whether the expert's weights are on their way.
 func (s *seats) pending(expert int32) bool {
@@ -112,8 +111,6 @@ func (s *seats) check() error {
 			return fmt.Errorf("expert %d is in place %d and believed to be in %d", e, p, s.of[e])
 		case s.coming[p] != nobody:
 			return fmt.Errorf("place %d is used by expert %d while expert %d is written there", p, e, s.coming[p])
-		case p >= s.limit:
-			return fmt.Errorf("place %d is used, only %d are allowed", p, s.limit)
 		}
 	}
 	for e, p := range s.of {
@@ -121,8 +118,17 @@ func (s *seats) check() error {
 			return fmt.Errorf("expert %d is believed to be in place %d, which it is not", e, p)
 		}
 	}
-	if n != s.taken {
-		return fmt.Errorf("%d places are used, %d are counted", n, s.taken)
+	coming := 0
+	for _, e := range s.coming {
+		if e != nobody {
+			coming++
+		}
+	}
+	if n != s.taken || coming != s.waiting {
+		return fmt.Errorf("%d places are used and %d waited for, %d and %d are counted", n, coming, s.taken, s.waiting)
+	}
+	if n+coming > s.limit {
+		return fmt.Errorf("%d places are used and %d waited for, only %d are allowed", n, coming, s.limit)
 	}
 	return nil
 }

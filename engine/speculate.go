@@ -106,7 +106,9 @@ func (d *drafter) chain(s *Session, window []token.ID, n int) []token.ID {
 	at := s.st.pos - 1
 	from := d.hidden
 	for i := range n {
-		m.runDraft(d, at+i, from, window[len(window)-1:])
+		if m.runDraft(d, at+i, from, window[len(window)-1:]) != nil {
+			return window // the trunk will say what is wrong
+		}
 		if i == 0 {
 			d.have = s.st.pos
 		}

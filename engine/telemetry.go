@@ -30,6 +30,8 @@ type Sample struct {
 	Kernel            string
 	BytesPerToken     int64   // weight bytes one decoded token reads
 	GBs               float64 // weight bytes read per second of decode, in 1e9
+
+	Experts TierSample // from where experts were used
 }
 
 type phase = int32
@@ -83,6 +85,7 @@ func (t *telemetry) sample(m *Model) Sample {
 		Threads:       t.threads,
 		Kernel:        m.Kernel(),
 		BytesPerToken: t.perToken,
+		Experts:       m.tierSample(),
 	}
 	if s.MsPerStep > 0 {
 		s.GBs = float64(t.perToken) / (s.MsPerStep * 1e6)

@@ -176,6 +176,9 @@ type Decision struct {
 	// Slots is, by card, how many bytes of slots to give back (negative) or
 	// to add (positive) between tokens. Cards that keep theirs are absent.
 	Slots map[string]int64
+	// RAM is how many bytes of expert copies to give back (negative) or that
+	// may be added (positive).
+	RAM int64
 	// Words say what changed and why; empty when nothing changed.
 	Words []string
 }

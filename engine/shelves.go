@@ -1,0 +1,487 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// shelves is the provider of a model whose experts are held as copies in RAM,
+// all or the hottest, and read from the file when they are missing. Missing
+// experts are read several at a time while those at hand are computed, and
+// what is used more than the coldest copy takes its place.
+//
+// Everything but the readers runs on the goroutine that holds the model's
+// turn, so a copy is never changed while a product reads it, and an expert
+// counts as moved only when all its bytes have landed.
+type shelves struct {
+	m      *Model
+	reader *fileReader
+	layers []*shelf     // by layer; nil without experts
+	full   int64        // bytes of all experts
+	most   int64        // bytes of copies wanted at load
+	budget atomic.Int64 // of which the guard allows now
+	limit  int64        // budget that the shelves have already
+
+	// Buffers for experts that get no copy.
+	spares    region
+	spareSize int
+	free      []int // spare buffers not in use
+
+	slots *slots // nil: no card
+
+	// The open layer.
+	ready   []int32  // can be computed
+	missing []int32  // not asked for yet
+	due     int      // reads under way that the pass waits for
+	wave    []int32  // given out last
+	lent    []*fetch // spares that hold experts not computed yet
+	waiting map[int32]*fetch
+	got     []expertBytes // of the pass
+	failed  error
+
+	landed  []*fetch
+	parts   []part
+	cursor  int   // layer that gets the next copy in the background
+	filling int   // copies on their way there
+	broken  error // why copies are not filled any more
+	stop    chan struct{}
+	fill    chan struct{} // there may be vacancies
+	idle    chan struct{} // the background goroutine has ended
+}
+
+// newShelves makes room for budget bytes of copies, -1 for all experts.
+func newShelves(m *Model, budget int64) (*shelves, error) {
+	s := &shelves{
+		m: m, waiting: map[int32]*fetch{},
+		stop: make(chan struct{}), fill: make(chan struct{}, 1), idle: make(chan struct{}),
+	}
+	used := 0
+	add := func(l *layer) {
+		for len(s.layers) <= l.index {
+			s.layers = append(s.layers, nil)
+		}
+		if l.expert.count == 0 {
+			return
+		}
+		k := newShelf(m.pack.file, l)
+		s.layers[l.index] = k
+		s.full += int64(k.size) * int64(l.expert.count)
+		s.spareSize = max(s.spareSize, k.size)
+		used = max(used, l.expert.used)
+	}
+	for i := range m.layers {
+		add(&m.layers[i])
+	}
+	for i := range m.weights.drafts {
+		add(&m.weights.drafts[i].layer)
+	}
+	if used == 0 {
+		return nil, fmt.Errorf("hold experts in RAM: the model has none")
+	}
+	if budget < 0 {
+		budget = s.full
+	}
+	budget = min(budget, s.full)
+	for _, k := range s.layers {
+		if k == nil {
+			continue
+		}
+		if err := k.places(s.share(k, budget)); err != nil {
+			s.release()
+			return nil, err
+		}
+	}
+	// Two layers' worth of misses: one is computed while the other is read.
+	n := max(2*used, readers)
+	var err error
+	if s.spares, err = newRegion(n * s.spareSize); err != nil {
+		s.release()
+		return nil, err
+	}
+	for i := range n {
+		s.free = append(s.free, i)
+	}
+	if s.reader, err = newFileReader(m.pack.file.Shards()); err != nil {
+		s.release()
+		return nil, err
+	}
+	s.budget.Store(budget)
+	s.most, s.limit = budget, budget
+	go s.background()
+	return s, nil
+}
+
+// share is how many experts of a layer have a copy when budget bytes may be
+// used: the same part of every layer.
+func (s *shelves) share(k *shelf, budget int64) int {
+	n := k.l.expert.count
+	return min(n, int(float64(n)*float64(budget)/float64(s.full)+1e-6))
+}
+
+func (s *shelves) release() {
+	for _, k := range s.layers {
+		if k != nil {
+			k.mem.free()
+		}
+	}
+	s.spares.free()
+}
+
+// end frees everything. No pass may run.
+func (s *shelves) end() {
+	close(s.stop)
+	<-s.idle
+	if s.slots != nil {
+		s.slots.settle()
+	}
+	s.reader.close()
+	s.release()
+}
+
+func (s *shelves) spare(i int) []byte { return s.spares.mem[i*s.spareSize : (i+1)*s.spareSize] }
+
+// open begins with a layer. See experts.
+func (s *shelves) open(p *pass, l *layer) error {
+	s.collect()
+	s.apply()
+	k, start, c := s.layers[l.index], p.mix.start, &s.m.tiers
+	s.ready, s.missing, s.due, s.failed, s.got = s.ready[:0], s.missing[:0], 0, nil, p.mix.got
+	for e := range int32(l.expert.count) {
+		if start[e] == start[e+1] {
+			continue
+		}
+		t := k.tier(e)
+		c.reads[t].Add(1)
+		switch t {
+		case TierSlot:
+			s.slots.chosen = append(s.slots.chosen, e)
+			continue
+		case TierRAM:
+			p.mix.got[e] = k.at(k.place(int(k.copies.of[e])), e)
+			s.ready = append(s.ready, e)
+		default:
+			s.missing = append(s.missing, e)
+		}
+		k.busy[e] = true
+	}
+	// Some may be on their way already, as a guess or for their own sake.
+	n := 0
+	for _, e := range s.missing {
+		if f := k.coming(e); f != nil {
+			s.reader.hurry(f)
+			s.waiting[e] = f
+			s.due++
+			continue
+		}
+		s.missing[n] = e
+		n++
+	}
+	s.missing = s.missing[:n]
+	if s.slots != nil {
+		if err := s.slots.start(p, l); err != nil {
+			return err
+		}
+	}
+	s.issue(k)
+	return nil
+}
+
+// coming is the read that brings an expert to its place, if there is one.
+func (k *shelf) coming(e int32) *fetch {
+	for i, c := range k.copies.coming {
+		if c == e {
+			return k.reading[i]
+		}
+	}
+	return nil
+}
+
+// issue asks for missing experts as long as there is somewhere to put them.
+func (s *shelves) issue(k *shelf) {
+	for len(s.missing) > 0 {
+		e := s.missing[0]
+		f := &fetch{layer: k.l.index, expert: e, place: int(nobody), spare: int(nobody), urgent: true}
+		var buf []byte
+		if at := s.admit(k, e); at >= 0 {
+			buf = s.reserve(k, at, f)
+		} else if n := len(s.free); n > 0 {
+			f.spare = s.free[n-1]
+			s.free = s.free[:n-1]
+			buf = s.spare(f.spare)
+		} else {
+			return // once the experts at hand are computed there will be room
+		}
+		s.missing = s.missing[1:]
+		s.waiting[e] = f
+		s.due++
+		s.ask(k, f, buf)
+		for _, p := range s.parts {
+			s.m.tiers.missed.Add(int64(p.need))
+		}
+	}
+}
+
+// admit finds a place for a missing expert: a vacant one, or that of a copy
+// that is used no more than it.
+func (s *shelves) admit(k *shelf, e int32) int {
+	if at := k.vacant(); at >= 0 {
+		return at
+	}
+	if k.copies.room() < 0 {
+		return int(nobody)
+	}
+	at := k.coldest(s.m.heat)
+	if at >= 0 && k.count(s.m.heat, k.copies.who[at]) <= k.count(s.m.heat, e) {
+		s.m.tiers.evicted.Add(1)
+		return at
+	}
+	return int(nobody)
+}
+
+// reserve keeps a place for a fetch and returns its memory.
+func (s *shelves) reserve(k *shelf, at int, f *fetch) []byte {
+	if k.copies.who[at] == nobody {
+		s.m.tiers.held.Add(int64(k.size))
+	}
+	k.copies.reserve(at, f.expert)
+	k.reading[at] = f
+	f.place = at
+	return k.place(at)
+}
+
+func (s *shelves) ask(k *shelf, f *fetch, buf []byte) {
+	s.parts = k.wants(s.parts[:0], f, buf, s.reader.direct)
+	s.reader.ask(f, s.parts)
+}
+
+// next gives what can be computed. See experts.
+func (s *shelves) next(_ *pass, l *layer) ([]int32, error) {
+	k := s.layers[l.index]
+	s.done(k)
+	for {
+		s.collect()
+		if s.failed == nil {
+			s.issue(k)
+			if len(s.ready) > 0 {
+				s.wave, s.ready = append(s.wave[:0], s.ready...), s.ready[:0]
+				return s.wave, nil
+			}
+		}
+		if s.due == 0 {
+			break // after a failure too, nothing may be under way any more
+		}
+		begin := time.Now()
+		<-s.reader.signal
+		s.m.tiers.waited.Add(time.Since(begin).Nanoseconds())
+	}
+	if s.slots != nil {
+		if err := s.slots.wait(); err != nil && s.failed == nil {
+			s.failed = err
+		}
+	}
+	return nil, s.failed
+}
+
+// done takes back what the last wave used.
+func (s *shelves) done(k *shelf) {
+	for _, e := range s.wave {
+		k.busy[e] = false
+	}
+	s.wave = s.wave[:0]
+	n := 0
+	for _, f := range s.lent {
+		if f.layer == k.l.index && k.busy[f.expert] {
+			s.lent[n] = f
+			n++
+			continue
+		}
+		s.free = append(s.free, f.spare)
+	}
+	s.lent = s.lent[:n]
+}
+
+// close ends with a layer. See experts.
+func (s *shelves) close(_ *pass, l *layer) {
+	s.done(s.layers[l.index])
+	s.replenish(aheadFetches, false)
+}
+
+// between moves experts to slots. See experts.
+func (s *shelves) between(p *pass) error {
+	if s.slots == nil {
+		return nil
+	}
+	return s.slots.round(p.t)
+}
+
+// collect takes over what has been read: an expert that a place was kept for
+// is there now, and one that the open layer waits for can be computed.
+func (s *shelves) collect() {
+	s.landed = s.reader.take(s.landed[:0])
+	for _, f := range s.landed {
+		k := s.layers[f.layer]
+		if f.background {
+			s.filling--
+			if f.err != nil {
+				s.broken = f.err
+			}
+		}
+		wanted := s.waiting[f.expert] == f
+		if wanted {
+			delete(s.waiting, f.expert)
+			s.due--
+		}
+		var buf []byte
+		if f.place >= 0 {
+			buf = k.place(f.place)
+			k.reading[f.place] = nil
+			switch {
+			case f.err != nil && k.copies.coming[f.place] == f.expert:
+				s.drop(k, f.place)
+			case k.copies.land(f.place, f.expert):
+				s.m.tiers.arrived.Add(1)
+			case k.copies.who[f.place] == nobody && k.copies.coming[f.place] == nobody:
+				k.mem.release(f.place*k.size, (f.place+1)*k.size) // given up meanwhile
+			}
+		} else {
+			buf = s.spare(f.spare)
+			s.lent = append(s.lent, f)
+		}
+		if !wanted {
+			continue
+		}
+		if f.err != nil {
+			if s.failed == nil {
+				s.failed = fmt.Errorf("layer %d, expert %d: %w", f.layer, f.expert, f.err)
+			}
+			k.busy[f.expert] = false
+			continue
+		}
+		s.got[f.expert] = k.at(buf, f.expert)
+		s.ready = append(s.ready, f.expert)
+	}
+}
+
+// apply makes the copies as many as the guard allows.
+func (s *shelves) apply() {
+	b := s.budget.Load()
+	if b == s.limit {
+		return
+	}
+	before, all := s.m.tiers.held.Load(), true
+	for _, k := range s.layers {
+		if k == nil {
+			continue
+		}
+		n := min(s.share(k, b), len(k.copies.who))
+		k.copies.limit = n
+		for k.copies.room() < 0 {
+			at := k.coldest(s.m.heat)
+			for i := 0; at < 0 && i < len(k.copies.coming); i++ {
+				if k.copies.coming[i] != nobody {
+					at = i
+				}
+			}
+			if at < 0 {
+				all = false // a card copies from there; next time
+				break
+			}
+			s.drop(k, at)
+		}
+	}
+	if all {
+		s.limit = b
+	}
+	if n := before - s.m.tiers.held.Load(); n > 0 {
+		s.m.tiers.given.Add(n)
+	}
+}
+
+// drop gives a place and its memory up.
+func (s *shelves) drop(k *shelf, at int) {
+	k.copies.leave(at)
+	s.m.tiers.held.Add(-int64(k.size))
+	if k.reading[at] == nil {
+		k.mem.release(at*k.size, (at+1)*k.size)
+	}
+}
+
+// shrink lowers what copies may take to n bytes less than they take now, and
+// grow raises it by up to n bytes. The change comes between two layers, or at
+// once when nothing runs.
+func (s *shelves) shrink(n int64) {
+	s.budget.Store(max(0, min(s.m.tiers.held.Load(), s.budget.Load())-n))
+	s.soon()
+}
+
+func (s *shelves) grow(n int64) {
+	s.budget.Store(min(s.most, s.budget.Load()+n))
+	s.soon()
+}
+
+// soon lets changes take effect when no pass does it.
+func (s *shelves) soon() {
+	if s.m.turn.TryLock() {
+		s.collect()
+		s.apply()
+		s.m.turn.Unlock()
+	}
+	select {
+	case s.fill <- struct{}{}:
+	default:
+	}
+}
+
+// check verifies that every expert is in exactly one tier, and that the bytes
+// are counted right. Nothing may run.
+func (s *shelves) check() error {
+	var held int64
+	for i, k := range s.layers {
+		if k == nil {
+			continue
+		}
+		if err := k.check(i); err != nil {
+			return err
+		}
+		held += int64(k.copies.taken+k.copies.waiting) * int64(k.size)
+		for e, b := range k.busy {
+			if b {
+				return fmt.Errorf("layer %d: expert %d is still marked as in use", i, e)
+			}
+		}
+	}
+	if n := s.m.tiers.held.Load(); n != held {
+		return fmt.Errorf("copies of experts take %d bytes, %d are counted", held, n)
+	}
+	if n := len(s.free) + len(s.lent); n*s.spareSize != len(s.spares.mem) {
+		return fmt.Errorf("%d spare buffers are accounted for, there are %d", n, len(s.spares.mem)/s.spareSize)
+	}
+	return nil
+}
+
+// shelve sets up copies of experts where they are wanted.
+func (m *Model) shelve(ctx context.Context) error {
+	if m.options.ExpertRAM == 0 {
+		return nil
+	}
+	s, err := newShelves(m, m.options.ExpertRAM)
+	if err != nil {
+		return err
+	}
+	m.experts = s
+	if m.options.FileTier {
+		s.soon() // filled while the first prompt is read
+		return nil
+	}
+	if err := s.fillAll(ctx, func(done, total int64) {
+		if m.options.Progress != nil {
+			m.options.Progress("experts", done, total)
+		}
+	}); err != nil {
+		s.end()
+		return err
+	}
+	return nil
+}
