@@ -49,6 +49,8 @@ type kernels struct {
 	floatTails bool // floats takes rows of any length; else of multiples of 16
 
 	vec vecOps
+
+	delta func(d *Delta, s []float32, lo, hi, t0, t1 int) // delta.go; nil: the plain loop
 }
 
 // active is the level in use.

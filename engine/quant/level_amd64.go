@@ -17,7 +17,7 @@ func machineLevels() (l []*kernels) {
 }
 
 var avx512 = kernels{
-	level: AVX512VNNI, vec: avx2Vec,
+	level: AVX512VNNI, vec: avx2Vec, delta: deltaAVX512,
 	records: true, quantize: quantize512,
 	rows: [Q2_0 + 1]func(*gemv){
 		Q4_0:    rowsQ4_0x512,
@@ -83,7 +83,7 @@ var avx512 = kernels{
 }
 
 var avx2 = kernels{
-	level: AVX2, vec: avx2Vec,
+	level: AVX2, vec: avx2Vec, delta: deltaAVX2,
 	records: true, quantize: quantize256,
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
 	rows: [Q2_0 + 1]func(*gemv){
