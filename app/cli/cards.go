@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,18 +20,11 @@ func (p *Program) cardsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cards", Short: "Show the graphics cards that were found, and what they say of themselves", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			dir, done, err := machineDir(root)
+			m, readings, err := machineNow(root)
 			if err != nil {
 				return err
 			}
-			defer done()
-			m, fsys, live, err := gpu.Open(dir)
-			if err != nil {
-				return fmt.Errorf("read the machine at %s: %w", root, err)
-			}
-			s := gpu.NewSampler(fsys, m, live)
-			defer s.Close()
-			r := cardsResult{m, s.Sample(time.Now())}
+			r := cardsResult{m, readings}
 			if asJSON {
 				if r.Cards == nil {
 					r.Cards = []gpu.Card{}

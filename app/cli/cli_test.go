@@ -226,7 +226,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s is %v", k, v)
 		}
 	}
-	if m["threads"] != 1.0 || m["prompt_tokens"] != 32.0 {
+	if m["threads"] != 1.0 || m["prompt"] != 32.0 {
 		t.Errorf("got %v", m)
 	}
 }

@@ -163,6 +163,22 @@ func machine(root string) (gpu.Machine, error) {
 	return m, nil
 }
 
+// machineNow reads a machine with the sensors of its cards.
+func machineNow(root string) (gpu.Machine, []gpu.CardReadings, error) {
+	dir, done, err := machineDir(root)
+	if err != nil {
+		return gpu.Machine{}, nil, err
+	}
+	defer done()
+	m, fsys, live, err := gpu.Open(dir)
+	if err != nil {
+		return m, nil, fmt.Errorf("read the machine at %s: %w", root, err)
+	}
+	s := gpu.NewSampler(fsys, m, live)
+	defer s.Close()
+	return m, s.Sample(time.Now()), nil
+}
+
 // machineDir is the folder of a machine; a machine file is unpacked for the
 // time being.
 func machineDir(root string) (dir string, done func(), err error) {

@@ -34,7 +34,7 @@ func (p *Program) planCommand() *cobra.Command {
 				return err
 			}
 			facts.Name = r.Name
-			m, err := machine(root)
+			m, readings, err := machineNow(root)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func (p *Program) planCommand() *cobra.Command {
 				w.Context = min(facts.Trained, engine.DefaultContext)
 			}
 			w.Placement = plan.Placement(placement)
-			pl, err := plan.Make(facts, planMachine(m), w)
+			pl, err := plan.Make(facts, planMachine(m, readings), w)
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (p *Program) planCommand() *cobra.Command {
 
 // planMachine is a machine as the planner sees it: of each card what it has
 // and whether it can be used, and the limits of its recipe.
-func planMachine(m gpu.Machine) plan.Machine {
+func planMachine(m gpu.Machine, readings []gpu.CardReadings) plan.Machine {
 	out := plan.Machine{
 		RAMTotal: amount(m.Host.Memory.Total), RAMAvailable: amount(m.Host.Memory.Available), Threads: max(m.Host.CPU.Cores, 1),
 	}
@@ -94,7 +94,12 @@ func planMachine(m gpu.Machine) plan.Machine {
 			// come with the version that has them.
 			Unusable: "this version computes on the CPU",
 		}
-		c.Free = plan.Amount{Why: "the card was not asked"}
+		c.Free = plan.Amount{Why: "the card gave no reading"}
+		for _, r := range readings {
+			if r.PCI == k.PCI {
+				c.Free = amount(r.VRAM.Free)
+			}
+		}
 		if r, err := recipe.For(m, recipe.Outcrop, recipe.Options{Card: k.PCI}); err == nil {
 			if n, ok := r.Limit(recipe.AllocMax); ok {
 				c.MaxAlloc = n

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"outcrop/engine/guard"
 	"outcrop/engine/launch"
 	"outcrop/engine/serve"
 	"outcrop/engine/wire"
@@ -29,6 +30,7 @@ type serveFlags struct {
 	remote, parent, quiet     bool
 	origins                   []string
 	queue                     int
+	guard                     string
 }
 
 const defaultListen = "127.0.0.1:8080"
@@ -44,6 +46,9 @@ func (p *Program) serveCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.listen != "" && f.socket != "" {
 				return usage(c, "--listen and --socket exclude each other")
+			}
+			if !guardPreset(f.guard) {
+				return usage(c, "--guard %s: want full, daily, busy or off", f.guard)
 			}
 			arg := ""
 			if len(args) == 1 {
@@ -61,6 +66,7 @@ func (p *Program) serveCommand() *cobra.Command {
 	fl.StringArrayVar(&f.origins, "origin", nil, "web origin whose pages may call, such as http://localhost:3000; may be repeated")
 	fl.StringVar(&f.name, "name", "", "name that clients see for the pack")
 	fl.IntVar(&f.queue, "queue", 0, "requests that may wait; 0: 64")
+	fl.StringVar(&f.guard, "guard", "daily", "how much memory stays free for others: full (least), daily, busy (most), or off")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not log requests")
 	fl.BoolVar(&f.parent, strings.TrimPrefix(launch.ParentFlag, "--"), false, "end when standard input does")
 	fl.MarkHidden(strings.TrimPrefix(launch.ParentFlag, "--"))
@@ -83,7 +89,7 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 		level = slog.LevelWarn
 	}
 	o := serve.Options{
-		Key: f.key, Origins: f.origins, MaxQueue: f.queue, Version: p.Version,
+		Key: f.key, Origins: f.origins, MaxQueue: f.queue, Version: p.Version, Guard: f.guard,
 		Log: slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: level})),
 	}
 	l, addr, err := f.listener(&o)
@@ -96,6 +102,13 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 	defer c.close()
 	o.Cards = c.now
 
+	unload := make(chan string, 1)
+	o.Unload = func(words string) {
+		select {
+		case unload <- words:
+		default:
+		}
+	}
 	srv := serve.New(o)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,6 +160,9 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 				return fmt.Errorf("serve %s: %w", addr, err)
 			}
 			return errors.New("the listener was closed")
+		case words := <-unload:
+			srv.Shutdown(ended())
+			return errors.New(words)
 		case <-end:
 			cancel(errors.New("asked to end"))
 			sctx, done := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -163,6 +179,16 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 			return err
 		}
 	}
+}
+
+// guardPreset says whether the guard knows a preset of this name.
+func guardPreset(name string) bool {
+	for _, g := range guard.Presets {
+		if g.Name == name {
+			return true
+		}
+	}
+	return name == "off"
 }
 
 // ended is a context that is over.

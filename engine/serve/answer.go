@@ -32,9 +32,9 @@ type outcome struct {
 // good answer behind (the context filled up) are outcomes with a note.
 func (s *Server) run(ctx context.Context, b *Backend, r engine.Request, h hooks) (outcome, *httpError) {
 	began := time.Now()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.answers, cancel)()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.answers, func() { cancel(nil) })()
 	queued := h.queued
 	if queued == nil {
 		queued = func(int) {}
@@ -43,6 +43,14 @@ func (s *Server) run(ctx context.Context, b *Backend, r engine.Request, h hooks)
 		return outcome{}, fromEngine(err)
 	}
 	defer s.queue.leave()
+	s.mu.Lock()
+	s.current = cancel
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.current = nil
+		s.mu.Unlock()
+	}()
 	waited := time.Since(began)
 	s.tele.wake()
 	defer s.tele.wake()
@@ -85,7 +93,7 @@ func (s *Server) run(ctx context.Context, b *Backend, r engine.Request, h hooks)
 		o.extra.Notes = append(o.extra.Notes, err.Error())
 	case err != nil:
 		if ctx.Err() != nil {
-			err = ctx.Err()
+			err = context.Cause(ctx)
 		}
 		s.log.Info("answer ended", "reason", res.Reason, "tokens", res.Generated, "error", err)
 		return o, fromEngine(err)
@@ -93,6 +101,15 @@ func (s *Server) run(ctx context.Context, b *Backend, r engine.Request, h hooks)
 	s.log.Info("answer", "finish", res.Reason, "prompt", res.Prompt, "reused", res.Reused, "tokens", res.Generated,
 		"queue_ms", waited.Milliseconds(), "prompt_ms", res.PromptTime.Milliseconds(), "decode_ms", res.DecodeTime.Milliseconds())
 	return o, nil
+}
+
+// endAnswer ends the running answer, if there is one, with a reason.
+func (s *Server) endAnswer(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil {
+		s.current(why)
+	}
 }
 
 // follow tells how far the prompt is, until the first token.

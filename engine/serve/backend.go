@@ -46,7 +46,7 @@ func load(ctx context.Context, p *engine.Pack, name string, demo bool, o engine.
 	}
 	info := p.Info()
 	b := &Backend{
-		Name: name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry,
+		Name: name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Relieve: m.Relieve,
 		Defaults: defaultsOf(p.File().Meta()), Loaded: time.Now(),
 		Info: wire.ModelInfo{
 			Arch: p.Arch, Path: p.Path, Bytes: p.Size(), Context: m.Context(), ContextTrain: info.Context,

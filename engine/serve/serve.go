@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"outcrop/engine"
+	"outcrop/engine/guard"
 	"outcrop/engine/token"
 	"outcrop/engine/wire"
 )
@@ -45,6 +46,12 @@ type Options struct {
 	Cards func(now time.Time) []wire.Card
 	// Keepalive is how often a silent stream sends a comment, 0 is 5 s.
 	Keepalive time.Duration
+	// Guard is the preset that memory is guarded by; "" is daily, "off" only
+	// measures.
+	Guard string
+	// Unload is told that memory is nearly gone and the pack must leave; the
+	// owner of the process ends it. nil does nothing.
+	Unload func(words string)
 }
 
 // Session makes answers, one at a time.
@@ -63,6 +70,8 @@ type Backend struct {
 	Defaults  Defaults
 	Loaded    time.Time
 	Close     func() error // may be nil
+	// Relieve carries out a decision of the memory guard; may be nil.
+	Relieve func(guard.Decision) int64
 }
 
 // Defaults are the sampling settings of a request that names none.
@@ -80,6 +89,8 @@ type Server struct {
 	tele  telemetry
 	http  *http.Server
 
+	guardian *guardian
+
 	mu      sync.Mutex
 	state   string // loading, ok, failed, stopping
 	phase   string
@@ -92,7 +103,8 @@ type Server struct {
 	stopOnce   sync.Once
 	answers    context.Context // ends when answers must end
 	endAnswers context.CancelFunc
-	working    sync.WaitGroup // answers in progress or queued
+	working    sync.WaitGroup          // answers in progress or queued
+	current    context.CancelCauseFunc // ends the running answer; nil when none runs
 }
 
 // New makes a server that is loading; Ready gives it its pack.
@@ -112,6 +124,8 @@ func New(o Options) *Server {
 	}
 	s.answers, s.endAnswers = context.WithCancel(context.Background())
 	s.queue.max = o.MaxQueue
+	s.guardian = newGuardian(o.Guard)
+	s.guardian.unload = o.Unload
 	s.tele.init(s)
 	s.routes()
 	s.http = &http.Server{
@@ -162,6 +176,7 @@ func (s *Server) Ready(b *Backend) {
 	}
 	s.state, s.phase, s.backend = "ok", "ready", b
 	s.tele.wake()
+	go s.guardian.watch(s.answers, s, b)
 }
 
 // Failed tells clients that the pack cannot be loaded.

@@ -130,13 +130,17 @@ func running(t *testing.T, s *scripted, o Options) (*Server, *httptest.Server) {
 	t.Helper()
 	srv := New(o)
 	srv.Ready(backend(t, s))
+	return srv, httpTest(t, srv)
+}
+
+func httpTest(t *testing.T, srv *Server) *httptest.Server {
 	h := httptest.NewServer(srv.Handler())
 	t.Cleanup(func() {
 		srv.stopOnce.Do(func() { close(srv.stopping) })
 		srv.endAnswers()
 		h.Close()
 	})
-	return srv, h
+	return h
 }
 
 func post(t *testing.T, url, body string) (int, string) {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"outcrop/engine/guard"
 	"outcrop/engine/vitals"
 	"outcrop/engine/wire"
 )
@@ -107,7 +106,8 @@ func (t *telemetry) read() wire.Sample {
 		Time: now, Engine: t.s.engineNow(), Memory: vitals.Memory(root),
 		Process: vitals.Process(root, 0), CPU: t.cpu.Read(now), Cards: []wire.Card{},
 	}
-	out.Memory.Level = level(out.Memory).String()
+	out.Memory.Level = MemoryLevel(out.Memory)
+	out.Guard = t.s.guardian.state()
 	t.s.mu.Lock()
 	if t.s.backend != nil {
 		out.Pack = t.s.backend.Name
@@ -119,25 +119,6 @@ func (t *telemetry) read() wire.Sample {
 		}
 	}
 	return out
-}
-
-// level grades the machine's memory as the guard would.
-func level(m wire.Memory) guard.Level {
-	value := func(r wire.Reading) guard.Value { return guard.Value{N: int64(r.Value), Known: r.Known} }
-	r := guard.Reading{
-		At: time.Now(), RAMTotal: value(m.Total), RAMAvailable: value(m.Available),
-		PSISome: guard.Rate{N: m.SomeAvg10.Value, Known: m.SomeAvg10.Known},
-		PSIFull: guard.Rate{N: m.FullAvg10.Value, Known: m.FullAvg10.Known},
-	}
-	// A control group with a limit is the smaller machine.
-	if m.Limit.Known && m.Used.Known && (!r.RAMTotal.Known || int64(m.Limit.Value) < r.RAMTotal.N) {
-		r.RAMTotal.N, r.RAMTotal.Known = int64(m.Limit.Value), true
-		if free := int64(m.Limit.Value - m.Used.Value); !r.RAMAvailable.Known || free < r.RAMAvailable.N {
-			r.RAMAvailable = guard.Of(free)
-		}
-	}
-	c := guard.Presets[1].Config
-	return guard.LevelOf(r, c.For(r.RAMTotal.N))
 }
 
 // phaseNow is what the engine does, in one word or a sentence.
@@ -203,7 +184,3 @@ func (s *Server) telemetry(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
-
-// MemoryLevel is the guard's word for a reading of memory: good, watch, act,
-// critical or unknown.
-func MemoryLevel(m wire.Memory) string { return level(m).String() }

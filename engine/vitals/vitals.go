@@ -46,7 +46,7 @@ func Memory(root fs.FS) wire.Memory {
 		m.SwapUsed = total
 	}
 	m.SomeAvg10, m.FullAvg10 = pressure(root)
-	m.Limit, m.Used = group(root)
+	m.Limit, m.Used, m.Cache = group(root)
 	return m
 }
 
@@ -109,16 +109,17 @@ func pressure(root fs.FS) (some, full wire.Reading) {
 }
 
 // group reads limit and use of the strictest memory control group around this
-// process; no limit is unknown, with the reason.
-func group(root fs.FS) (limit, used wire.Reading) {
+// process, and how much of the use is file pages that can be dropped; no limit
+// is unknown, with the reason.
+func group(root fs.FS) (limit, used, cache wire.Reading) {
 	dirs := GroupDirs(root)
 	limit = wire.Unknown("bytes", "/proc/self/cgroup", "no memory control group")
-	used = limit
+	used, cache = limit, limit
 	if len(dirs) == 0 {
-		return limit, used
+		return limit, used, cache
 	}
 	limit.Why = "no limit is set"
-	used.Why = "no limit is set"
+	used, cache = limit, limit
 	for _, d := range dirs {
 		file := d.join("memory.max", "memory.limit_in_bytes")
 		n, err := number(root, file)
@@ -136,8 +137,26 @@ func group(root fs.FS) (limit, used wire.Reading) {
 		} else {
 			used = wire.Unknown("bytes", "/"+file, reason(err))
 		}
+		// Version 2 has the counts of the subtree without a prefix, version 1 with.
+		key := "total_inactive_file"
+		active := "total_active_file"
+		if d.V2 {
+			key, active = "inactive_file", "active_file"
+		}
+		file = path.Join(d.Path, "memory.stat")
+		st, err := pairs(root, file)
+		cold, cerr := strconv.ParseFloat(st[key], 64)
+		warm, werr := strconv.ParseFloat(st[active], 64)
+		switch {
+		case err != nil:
+			cache = wire.Unknown("bytes", "/"+file, reason(err))
+		case cerr != nil || werr != nil:
+			cache = wire.Unknown("bytes", "/"+file, "no line "+key)
+		default:
+			cache = wire.Known(cold+warm, "bytes", "/"+file+" "+key+" + "+active)
+		}
 	}
-	return limit, used
+	return limit, used, cache
 }
 
 // GroupDir is a directory of the memory controller, version 1 or 2.

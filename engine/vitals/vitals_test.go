@@ -1,6 +1,7 @@
 package vitals
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -68,11 +69,12 @@ func TestGroupV1(t *testing.T) {
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":        file("9223372036854771712\n"),
 		"sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes": file("4096\n"),
 		"sys/fs/cgroup/memory/jobs/7/memory.usage_in_bytes": file("100\n"),
+		"sys/fs/cgroup/memory/jobs/7/memory.stat":           file("cache 60\ntotal_inactive_file 20\ntotal_active_file 30\n"),
 		"sys/fs/cgroup/memory/jobs/7/memory.oom_control":    file("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
 	}
-	limit, used := group(root)
-	if limit.Value != 4096 || used.Value != 100 {
-		t.Errorf("got %+v, %+v", limit, used)
+	limit, used, cache := group(root)
+	if limit.Value != 4096 || used.Value != 100 || cache.Value != 50 {
+		t.Errorf("got %+v, %+v, %+v", limit, used, cache)
 	}
 	if own, _ := OOMKills(root); own.Value != 2 {
 		t.Errorf("kills: got %+v", own)
@@ -108,5 +110,28 @@ func TestCPU(t *testing.T) {
 	r := c.Read(now.Add(2 * time.Second))
 	if r.Busy.Value != 50 || r.Process.Value != 50 {
 		t.Errorf("got %+v", r)
+	}
+}
+
+func TestFlow(t *testing.T) {
+	root := fstest.MapFS{"proc/vmstat": file("pswpin 100\n"), "proc/self/stat": file(stat)}
+	f := NewFlow(root, 0)
+	now := time.Unix(100, 0)
+	if s, m := f.Read(now); s.Known || m.Known {
+		t.Errorf("first reading: got %+v, %+v", s, m)
+	}
+	root["proc/vmstat"] = file("pswpin 300\n")
+	root["proc/self/stat"] = file(strings.Replace(stat, " 0 7 0 ", " 0 27 0 ", 1))
+	s, m := f.Read(now.Add(2 * time.Second))
+	if s.Value != 100*float64(os.Getpagesize()) || m.Value != 10 {
+		t.Errorf("got %+v, %+v", s, m)
+	}
+	delete(root, "proc/vmstat")
+	if s, _ := f.Read(now.Add(3 * time.Second)); s.Known {
+		t.Errorf("a file that is gone reads %+v", s)
+	}
+	root["proc/vmstat"] = file("pswpin 300\n")
+	if s, _ := f.Read(now.Add(4 * time.Second)); s.Known {
+		t.Errorf("one reading after a gap made a rate: %+v", s)
 	}
 }

@@ -15,6 +15,18 @@ type Sample struct {
 	Process Process   `json:"process"`
 	CPU     CPU       `json:"cpu"`
 	Cards   []Card    `json:"cards"`
+	Guard   Guard     `json:"guard"`
+	// Tiers and Residency are nil where the engine has no tiers.
+	Tiers     *Tiers     `json:"tiers,omitempty"`
+	Residency *Residency `json:"residency,omitempty"`
+}
+
+// Guard is what the memory guard does.
+type Guard struct {
+	Preset string   `json:"preset"` // full, daily, busy or off
+	Step   string   `json:"step"`   // what the engine has given up, in words
+	Acting bool     `json:"acting"` // the step is more than "normal"
+	Words  []string `json:"words"`  // the last changes, with the numbers behind them, newest last
 }
 
 // Engine says what the engine does now.
@@ -60,7 +72,8 @@ type Memory struct {
 	FullAvg10 Reading `json:"psi_full_avg10"`
 	Limit     Reading `json:"cgroup_limit"` // of our control group
 	Used      Reading `json:"cgroup_used"`
-	Level     string  `json:"level"` // good, watch, act, critical or unknown: the words of engine/guard
+	Cache     Reading `json:"cgroup_cache"` // of that, clean file pages the kernel can drop
+	Level     string  `json:"level"`        // good, watch, act, critical or unknown: the words of engine/guard
 }
 
 // Process is the engine process itself.
