@@ -51,7 +51,8 @@ func (m *Model) deltaNet(p *pass, l *layer) {
 	p.tokens(l, decayAndBeta)
 	p.each((ch+convChunk-1)/convChunk, l, convolve)
 	p.tokens(l, normKeys)
-	p.each(d.valHeads, l, deltaHead)
+	p.each(d.valHeads*((d.dim+deltaRows-1)/deltaRows), l, deltaHead)
+	p.tokens(l, gateDelta)
 	mem.keepInputs(p, d)
 
 	p.acts(&p.in, p.att, p.t, inner, l.deltaOut.f.Float)
@@ -139,46 +140,57 @@ func (d *deltaSpec) keyHead(h int) int {
 	return h / (d.valHeads / d.keyHeads)
 }
 
-// deltaHead runs all tokens through the state of value head h and writes the
-// normed and gated outputs.
-func deltaHead(p *pass, l *layer, h int, w *worker) {
+// deltaRows is how many rows of a head's state one part takes.
+const deltaRows = 32
+
+// deltaHead runs all tokens through some rows of the state of a value head.
+// They do not touch the other rows. In a tentative window the rows are copied
+// first, and what the tokens do to them is logged.
+func deltaHead(p *pass, l *layer, i int, w *worker) {
 	d := &l.delta
 	n, ch, inner := d.dim, d.channels(), d.valHeads*d.dim
+	parts := (n + deltaRows - 1) / deltaRows
+	h, lo := i/parts, i%parts*deltaRows
+	hi := min(lo+deltaRows, n)
 	kh := d.keyHead(h)
 	mem := &p.st.layers[l.index]
-	now := &mem.log[p.st.book^1]
-	qAt, kAt, vAt := kh*n, (d.keyHeads+kh)*n, (2*d.keyHeads+h)*n
-
-	for r := range n {
-		// What the last window did to this row, as far as it was right.
-		s := mem.replay(d, p.st, h, r)
-		if p.tentative {
-			w.row = room(w.row, n)
-			copy(w.row, s)
-			s = w.row
-		}
-		for t := range p.t {
-			u := p.uc[t*ch : (t+1)*ch]
-			k := u[kAt : kAt+n]
-			quant.ScaleF32(s, p.ab[t*2*d.valHeads+h])
-			dv := p.ab[(t*2+1)*d.valHeads+h] * (u[vAt+r] - quant.DotF32(s, k))
-			quant.AxpyF32(s, dv, k)
-			p.att[t*inner+h*n+r] = quant.DotF32(s, u[qAt:qAt+n])
-			if p.tentative {
-				now.d[(t*d.valHeads+h)*n+r] = dv
-			}
-		}
+	for r := lo; r < hi; r++ {
+		mem.replay(d, p.st, h, r) // what the last window did, as far as it was right
 	}
-	for t := range p.t {
-		o := p.att[t*inner+h*n : t*inner+(h+1)*n]
-		z := p.z[t*inner+h*n : t*inner+(h+1)*n]
-		quant.RMSNorm(o, o, l.deltaNorm, p.m.spec.eps)
-		if d.sigmoidGate {
-			quant.Sigmoid(z, z)
-			quant.MulF32(o, z)
-		} else {
-			quant.SwiGLU(o, z, o)
-		}
+	s := mem.s[h*n*n : (h+1)*n*n]
+	x := &w.delta
+	*x = quant.Delta{
+		N: n, Tokens: p.t,
+		Q: p.uc[kh*n:], K: p.uc[(d.keyHeads+kh)*n:], KQStride: ch,
+		V: p.uc[(2*d.keyHeads+h)*n:], VStride: ch,
+		Decay: p.ab[h:], Beta: p.ab[d.valHeads+h:], GStride: 2 * d.valHeads,
+		O: p.att[h*n:], OStride: inner,
+	}
+	if p.tentative {
+		w.row = room(w.row, n*n)
+		copy(w.row[lo*n:hi*n], s[lo*n:hi*n])
+		s = w.row
+		x.D, x.DStride = mem.log[p.st.book^1].d[h*n:], inner
+	} else { // nobody needs d
+		w.pad = room(w.pad, p.t*n)
+		x.D, x.DStride = w.pad, n
+	}
+	x.Rows(s, lo, hi)
+}
+
+// gateDelta norms the heads of a token's output and multiplies the gate in.
+func gateDelta(p *pass, l *layer, t int, _ *worker) {
+	d := &l.delta
+	inner := d.valHeads * d.dim
+	out, z := p.att[t*inner:(t+1)*inner], p.z[t*inner:(t+1)*inner]
+	for h := 0; h < inner; h += d.dim {
+		quant.RMSNorm(out[h:h+d.dim], out[h:h+d.dim], l.deltaNorm, p.m.spec.eps)
+	}
+	if d.sigmoidGate {
+		quant.Sigmoid(z, z)
+		quant.MulF32(out, z)
+	} else {
+		quant.SwiGLU(out, z, out)
 	}
 }
 

@@ -3,6 +3,8 @@ package engine
 import (
 	"runtime"
 	"sync/atomic"
+
+	"outcrop/engine/quant"
 )
 
 // A job is work cut into parts that may run in any order on any worker. What
@@ -23,6 +25,7 @@ type worker struct {
 	pad    []float32   // cache: a row padded to whole groups
 	cand   []candidate // indexer: blocks to choose from
 	acc    []float32   // attention: partial results
+	delta  quant.Delta // arguments of the delta net's kernel
 	row    []float32   // delta net and others: one row of state
 }
 
