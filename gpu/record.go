@@ -56,7 +56,16 @@ func (r *recorder) Stat(name string) (fs.FileInfo, error) {
 	return i, err
 }
 
-func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.fs, name) }
+// ReadDir notes what is in a listed folder where the names are the answer.
+func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) {
+	es, err := fs.ReadDir(r.fs, name)
+	if strings.HasSuffix(name, "/drm") || strings.HasSuffix(name, "/icd.d") || name == "sys/class/drm" {
+		for _, e := range es {
+			r.note(name + "/" + e.Name())
+		}
+	}
+	return es, err
+}
 
 func (r *recorder) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(r.fs, name) }
 
@@ -82,6 +91,9 @@ func keepText(name string) bool {
 // skipFile leaves out what holds other people's data: accounts, and package
 // records, whose answers are kept instead.
 func skipFile(name string) bool {
+	if p, ok := strings.CutPrefix(name, "proc/"); ok && p[0] >= '0' && p[0] <= '9' {
+		return true // other people's processes
+	}
 	return name == "." || name == "etc/passwd" || name == "var/lib/dpkg/status" || name == AnswersFile || strings.HasPrefix(name, "var/lib/pacman")
 }
 
@@ -120,27 +132,43 @@ func (r *recorder) file(a Answers) *MachineFile {
 		if t, ok := links[n]; ok {
 			f.Target = t
 			if strings.HasPrefix(n, "usr/") || strings.HasPrefix(n, "lib") || strings.HasPrefix(n, "opt/") {
-				f.Target = pathBase(t) // the build is in the name; the target itself is not recorded
+				f.Target = pathBase(t) // the build is in the name
+				if b := n[:strings.LastIndexByte(n, '/')+1] + f.Target; exists(r.fs, n) && !r.seen[b] {
+					m.Files = append(m.Files, RecordedFile{Name: b})
+				}
 			}
 			m.Files = append(m.Files, f)
 			continue
 		}
 		i, err := fs.Stat(r.fs, n)
-		if err != nil || i.IsDir() {
+		if err != nil {
+			continue
+		}
+		if i.IsDir() {
+			// A folder whose name is the answer lives on through its dev file.
+			if strings.Contains(n, "/drm/") && exists(r.fs, n+"/dev") && !r.seen[n+"/dev"] {
+				m.Files = append(m.Files, RecordedFile{Name: n + "/dev", Data: text(r.fs, n+"/dev") + "\n"})
+			}
 			continue
 		}
 		switch {
+		case strings.HasPrefix(n, "dev/") && i.Mode().IsRegular():
+			f.Data = text(r.fs, n) + "\n" // already a recording
 		case strings.HasPrefix(n, "dev/"):
 			f.Data = lsLine(i)
 		case n == "etc/group":
-			f.Data = groupsOnly(text(r.fs, n))
+			u, login := readUser(r.fs)
+			f.Data = groupsOnly(text(r.fs, n), login)
+			if login != "" && u.UID > 0 {
+				m.Files = append(m.Files, RecordedFile{Name: "etc/passwd", Data: fmt.Sprintf("user:x:%d:%d::/home/user:/bin/sh\n", u.UID, u.UID)})
+			}
 		case n == "proc/self/environ":
 			f.Data = envText(readEnv(r.fs))
 		case n == "proc/cmdline":
 			f.Data = strings.Join(readArgs(r.fs), " ") + "\n"
 		case n == "proc/cpuinfo":
 			f.Data = shortCPU(text(r.fs, n))
-		case keepText(n):
+		case n == WindowsFile, keepText(n):
 			f.Data = text(r.fs, n) + "\n"
 		}
 		m.Files = append(m.Files, f)
@@ -158,12 +186,8 @@ func (r *recorder) file(a Answers) *MachineFile {
 	if len(keep) > 0 {
 		m.Files = append(m.Files, RecordedFile{Name: AnswersFile, Data: keep.Text()})
 	}
-	// A link and what lies below it cannot both be written.
 	out := m.Files[:0]
 	for _, f := range m.Files {
-		if f.Data == "" && f.Target == "" && !strings.Contains(f.Name, "/") {
-			continue
-		}
 		f.Data = hideIDs(f.Data)
 		out = append(out, f)
 	}
@@ -190,14 +214,22 @@ func lsLine(i fs.FileInfo) string {
 	return fmt.Sprintf("%s 1 %d %d\n", b, p.uid, p.gid)
 }
 
-// groupsOnly keeps the groups that open device files, without their members.
-func groupsOnly(s string) string {
+// groupsOnly keeps the groups that open device files, with the user under a
+// neutral name and without anyone else.
+func groupsOnly(s, login string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
 		f := strings.Split(strings.TrimSpace(line), ":")
-		if len(f) >= 4 && (f[0] == "render" || f[0] == "video" || f[0] == "root") {
-			fmt.Fprintf(&b, "%s:x:%s:\n", f[0], f[2])
+		if len(f) < 4 || f[0] != "render" && f[0] != "video" && f[0] != "root" {
+			continue
 		}
+		member := ""
+		for _, u := range strings.Split(f[3], ",") {
+			if u == login && login != "" {
+				member = "user"
+			}
+		}
+		fmt.Fprintf(&b, "%s:x:%s:%s\n", f[0], f[2], member)
 	}
 	return b.String()
 }

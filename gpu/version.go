@@ -10,6 +10,9 @@ import (
 // "26.09.37435.1".
 func CleanVersion(s string) string {
 	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "build ") {
+		return s // all that a file name tells
+	}
 	if i := strings.IndexByte(s, ':'); i >= 0 && i < 3 {
 		s = s[i+1:]
 	}
