@@ -41,10 +41,9 @@ type kernels struct {
 	// elsewhere.
 	records  bool
 	quantize func(r *record, x *float32, groups int)
-	rows     [Q2_0 + 1]func(g *gemv)   // rows with few activation rows (mul.go)
-	floats   [BF16 + 1]func(g *gemv)   // the same for F32, F16, BF16
-	unpack   [Q2_0 + 1]func(u *unpack) // weights to bytes, for slabs (many.go)
-	slabs    [4]slabKernels            // by Format.kind
+	rows     [Q2_0 + 1]func(g *gemv) // rows with few activation rows (mul.go)
+	floats   [BF16 + 1]func(g *gemv) // the same for F32, F16, BF16
+	many     [Q2_0 + 1]slabKernels   // rows with many activation rows (many.go)
 
 	floatTails bool // floats takes rows of any length; else of multiples of 16
 

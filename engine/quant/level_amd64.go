@@ -46,39 +46,7 @@ var avx512 = kernels{
 		Q1_0:    rowsQ1_0x512,
 		Q2_0:    rowsQ2_0x512,
 	},
-	unpack: [Q2_0 + 1]func(*unpack){
-		Q4_0:    unpackQ4_0x512,
-		Q4_1:    unpackQ4_1x512,
-		Q5_0:    unpackQ5_0x512,
-		Q5_1:    unpackQ5_1x512,
-		Q8_0:    unpackQ8_0x512,
-		Q2_K:    unpackQ2_Kx512,
-		Q3_K:    unpackQ3_Kx512,
-		Q4_K:    unpackQ4_Kx512,
-		Q5_K:    unpackQ5_Kx512,
-		Q6_K:    unpackQ6_Kx512,
-		IQ2_XXS: unpackIQ2_XXSx512,
-		IQ2_XS:  unpackIQ2_XSx512,
-		IQ3_XXS: unpackIQ3_XXSx512,
-		IQ1_S:   unpackIQ1_Sx512,
-		IQ4_NL:  unpackIQ4_NLx512,
-		IQ3_S:   unpackIQ3_Sx512,
-		IQ2_S:   unpackIQ2_Sx512,
-		IQ4_XS:  unpackIQ4_XSx512,
-		IQ1_M:   unpackIQ1_Mx512,
-		TQ1_0:   unpackTQ1_0x512,
-		TQ2_0:   unpackTQ2_0x512,
-		MXFP4:   unpackMXFP4x512,
-		NVFP4:   unpackNVFP4x512,
-		Q1_0:    unpackQ1_0x512,
-		Q2_0:    unpackQ2_0x512,
-	},
-	slabs: [4]slabKernels{
-		{weave32x512, [2]func(*slab){slab32by4x512, slab32by8x512}, 8, 576},
-		{weave32x512, [2]func(*slab){slab32Offsetsby4x512, slab32Offsetsby8x512}, 8, 640},
-		{weave16x512, [2]func(*slab){slab16by4x512, slab16by8x512}, 16, 320},
-		{weave16x512, [2]func(*slab){slab16Offsetsby4x512, slab16Offsetsby8x512}, 16, 384},
-	},
+	many:   many512(),
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x512, F16: rowsF16x512, BF16: rowsBF16x512}, floatTails: true,
 }
 
@@ -113,4 +81,113 @@ var avx2 = kernels{
 		Q1_0:    rowsQ1_0x256,
 		Q2_0:    rowsQ2_0x256,
 	},
+}
+
+// many512 is the slab kernels of AVX-512: 16 rows, weights 128 too large.
+func many512() (m [Q2_0 + 1]slabKernels) {
+	for t, u := range [Q2_0 + 1]func(*unpack){
+		Q4_0:    unpackQ4_0x512,
+		Q4_1:    unpackQ4_1x512,
+		Q5_0:    unpackQ5_0x512,
+		Q5_1:    unpackQ5_1x512,
+		Q8_0:    unpackQ8_0x512,
+		Q2_K:    unpackQ2_Kx512,
+		Q3_K:    unpackQ3_Kx512,
+		Q4_K:    unpackQ4_Kx512,
+		Q5_K:    unpackQ5_Kx512,
+		Q6_K:    unpackQ6_Kx512,
+		IQ2_XXS: unpackIQ2_XXSx512,
+		IQ2_XS:  unpackIQ2_XSx512,
+		IQ3_XXS: unpackIQ3_XXSx512,
+		IQ1_S:   unpackIQ1_Sx512,
+		IQ4_NL:  unpackIQ4_NLx512,
+		IQ3_S:   unpackIQ3_Sx512,
+		IQ2_S:   unpackIQ2_Sx512,
+		IQ4_XS:  unpackIQ4_XSx512,
+		IQ1_M:   unpackIQ1_Mx512,
+		TQ1_0:   unpackTQ1_0x512,
+		TQ2_0:   unpackTQ2_0x512,
+		MXFP4:   unpackMXFP4x512,
+		NVFP4:   unpackNVFP4x512,
+		Q1_0:    unpackQ1_0x512,
+		Q2_0:    unpackQ2_0x512,
+	} {
+		s := slabKernels{unpack: u, weave: weave32x512, rows: 16}
+		switch {
+		case parts16[t] && offsets[t]:
+			s.weave, s.by4, s.by8 = weave16x512, slab16Offsetsby4x512, slab16Offsetsby8x512
+		case parts16[t]:
+			s.weave, s.by4, s.by8 = weave16x512, slab16by4x512, slab16by8x512
+		case offsets[t]:
+			s.by4, s.by8 = slab32Offsetsby4x512, slab32Offsetsby8x512
+		default:
+			s.by4, s.by8 = slab32by4x512, slab32by8x512
+		}
+		m[t] = s
+	}
+	return m
+}
+
+// unpack256 are the unpacks of AVX2 and what makes of 128 what their weights are
+// too large, as a shift; signed ones have a sign instead.
+var unpack256 = [Q2_0 + 1]struct {
+	unpack func(*unpack)
+	shift  uint64
+	bits   int // of a weight: at most
+}{
+	Q4_0:    {unpackQ4_0x256, 4, 5},
+	Q4_1:    {unpackQ4_1x256, 0, 5},
+	Q5_0:    {unpackQ5_0x256, 3, 5},
+	Q5_1:    {unpackQ5_1x256, 0, 5},
+	Q8_0:    {unpackQ8_0x256, 0, signed},
+	Q2_K:    {unpackQ2_Kx256, 0, 5},
+	Q3_K:    {unpackQ3_Kx256, 5, 5},
+	Q4_K:    {unpackQ4_Kx256, 0, 5},
+	Q5_K:    {unpackQ5_Kx256, 0, 5},
+	Q6_K:    {unpackQ6_Kx256, 2, 7},
+	IQ2_XXS: {unpackIQ2_XXSx256, 1, 7},
+	IQ2_XS:  {unpackIQ2_XSx256, 1, 7},
+	IQ3_XXS: {unpackIQ3_XXSx256, 1, 7},
+	IQ1_S:   {unpackIQ1_Sx256, 3, 5},
+	IQ4_NL:  {unpackIQ4_NLx256, 0, signed},
+	IQ3_S:   {unpackIQ3_Sx256, 1, 7},
+	IQ2_S:   {unpackIQ2_Sx256, 1, 7},
+	IQ4_XS:  {unpackIQ4_XSx256, 0, signed},
+	IQ1_M:   {unpackIQ1_Mx256, 3, 5},
+	TQ1_0:   {unpackTQ1_0x256, 7, 5},
+	TQ2_0:   {unpackTQ2_0x256, 7, 5},
+	MXFP4:   {unpackMXFP4x256, 3, 5},
+	NVFP4:   {unpackNVFP4x256, 3, 5},
+	Q1_0:    {unpackQ1_0x256, 7, 5},
+	Q2_0:    {unpackQ2_0x256, 7, 5},
+}
+
+const signed = 8
+
+// many256 is the slab kernels of AVX2: 8 rows.
+func many256() (m [Q2_0 + 1]slabKernels) {
+	for t, u := range unpack256 {
+		s := slabKernels{unpack: u.unpack, shift: u.shift, weave: weave32x256, rows: 8}
+		if parts16[t] {
+			s.weave = weave16x256
+		}
+		switch {
+		case u.bits == signed:
+			s.by4 = slab32by4_Sx256
+		case parts16[t] && offsets[t]:
+			s.by4 = slab16Offsetsby4_5x256
+		case parts16[t] && u.bits == 7:
+			s.by4 = slab16by4_7x256
+		case parts16[t]:
+			s.by4 = slab16by4_5x256
+		case offsets[t]:
+			s.by4 = slab32Offsetsby4_5x256
+		case u.bits == 7:
+			s.by4 = slab32by4_7x256
+		default:
+			s.by4 = slab32by4_5x256
+		}
+		m[t] = s
+	}
+	return m
 }

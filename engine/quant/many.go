@@ -3,27 +3,28 @@ package quant
 import "unsafe"
 
 // Products with many activation rows. Rows of weights are brought to bytes once
-// and laid side by side, 16 to a slab; then each part of a slab is multiplied
-// with four or eight activation rows at a time, every row in a lane of its own,
-// so that nothing has to be added across lanes. The results have the same bits
+// and laid side by side, as many to a slab as a register has lanes of 32 bits;
+// then each part of a slab is multiplied with four or eight activation rows at a
+// time, every row in a lane of its own, so that nothing has to be added across
+// lanes. The results have the same bits
 // as those of the rows kernels (product.go).
 //
 // A slab holds chain after chain, and in a chain the parts of all groups of 256
 // values, so that a chain stays in registers from its first part to its last. A
 // part is, for 32 (or 16) weights of each row:
 //
-//	8 (or 4) times 16 rows of 4 bytes: the weights, as an unpack leaves them
-//	16 floats: the scale of each row
-//	16 floats: minus the offset of each row, for formats that have offsets
+//	8 (or 4) times 4 bytes of each row: the weights, as an unpack leaves them
+//	the scale of each row
+//	minus the offset of each row, for formats that have offsets
 
 const (
-	slabRows  = 16 // rows of a slab
-	manyFrom  = 6  // activation rows from which slabs pay: BENCH.md
-	slabBytes = 384 << 10
+	slabRows  = 16        // the most rows of a slab
+	manyFrom  = 6         // activation rows from which slabs pay: BENCH.md
+	slabBytes = 384 << 10 // slabs that are multiplied with the same activation rows in turn: they share the second cache
 )
 
-// plainRow is 256 weights of one row as bytes: 128 more than they are, or as
-// they are for formats with offsets. Scales are in the order of a record.
+// plainRow is 256 weights of one row as bytes: too large by a constant of the
+// level and the format, or with sign. Scales are in the order of a record.
 type plainRow struct {
 	q     [256]byte
 	scale [16]float32
@@ -40,13 +41,14 @@ type unpack struct {
 	dst  *plainRow
 }
 
-// weave is the argument of the kernel that lays 16 plain rows into a slab: to
-// the parts that begin at slab and are chain bytes apart.
+// weave is the argument of the kernel that lays plain rows into a slab: to the
+// parts that begin at slab and are chain bytes apart.
 type weave struct {
 	rows    *plainRow
 	slab    unsafe.Pointer
 	chain   uintptr
-	offsets int // 1 for formats with offsets
+	offsets int      // 1 for formats with offsets
+	flip    [32]byte // exclusive or of the weights
 }
 
 // slab is the argument of the product of one slab with up to eight activation
@@ -60,28 +62,32 @@ type slab struct {
 	dst    unsafe.Pointer
 	ldd    uintptr
 	mask   uint64
-	levels [5][8][16]float32 // sums of chains: see CHAINS in slab_avx512_amd64.s
+	lanes  [8]int32          // the same as -1 and 0
+	shift  uint64            // 128>>shift is what weights are too large
+	levels [5][8][16]float32 // sums of chains: see CHAINS in slab_*.s
 }
 
-// slabKernels are the products of a kind of format.
+// slabKernels are what a level has for one format.
 type slabKernels struct {
-	weave  func(*weave)
-	by     [2]func(*slab) // with four and with eight activation rows
-	chains int
-	part   int // bytes
+	unpack   func(*unpack)
+	weave    func(*weave)
+	by4, by8 func(*slab) // with four and with up to eight activation rows; by8 may be nil
+	rows     int         // of a slab
+	shift    uint64
+	flip     byte
 }
 
-// kind says which slabKernels a format has: 0 with scales for 32 values, 1 with
-// offsets too; 2 and 3 the same for 16 values.
-func (f *Format) kind() int {
-	k := 0
+// slabSize is the number of chains and the bytes of a part.
+func (f *Format) slabSize(rows int) (chains, part int) {
+	chains = 8
 	if parts16[f.Type] {
-		k = 2
+		chains = 16
 	}
+	part = rows * (256/chains + 4)
 	if offsets[f.Type] {
-		k++
+		part += rows * 4
 	}
-	return k
+	return chains, part
 }
 
 // places32 and places16 are for each chain where in a record its weights are,
@@ -102,28 +108,36 @@ var (
 )
 
 // mulMany is Mul by slabs.
-func mulMany(k *kernels, f *Format, dst []float32, ldd int, w []byte, rows int, a *Acts, idx []int32, count int) {
+func mulMany(s *slabKernels, f *Format, dst []float32, ldd int, w []byte, rows int, a *Acts, idx []int32, count int) {
 	g := getWork()
 	defer putWork(g)
-	s := &k.slabs[f.kind()]
-	one := s.chains * a.groups * s.part // bytes of a slab
-	most := max(1, min(4, slabBytes/one, (rows+slabRows-1)/slabRows))
+	chains, part := f.slabSize(s.rows)
+	one := chains * a.groups * part // bytes of a slab
+	most := max(1, min(len(g.at), slabBytes/one, (rows+s.rows-1)/s.rows))
 	g.slabs = grow(g.slabs, (most*one+63)/64)
+	g.unpack.dst, g.weave.rows = &g.plain[0], &g.plain[0]
+	g.weave.chain = uintptr(a.groups * part)
+	g.weave.offsets = 0
+	if offsets[f.Type] {
+		g.weave.offsets = 1
+	}
+	for i := range g.weave.flip {
+		g.weave.flip[i] = s.flip
+	}
+	g.slab.groups, g.slab.ldd, g.slab.shift = a.groups, uintptr(ldd)*4, s.shift
 	size := f.RowBytes(a.n)
 	for r := 0; r < rows; {
-		var at [4]struct{ row, rows int }
 		n := 0
 		for ; n < most && r < rows; n++ {
-			m := min(slabRows, rows-r)
-			at[n] = struct{ row, rows int }{r, m}
-			g.build(k, s, f, unsafe.Pointer(&g.slabs[n*one/64]), w[r*size:(r+m)*size], m, a)
+			m := min(s.rows, rows-r)
+			g.at[n].row, g.at[n].rows = r, m
+			g.build(s, f, unsafe.Pointer(&g.slabs[n*one/64]), part, w[r*size:(r+m)*size], m, a)
 			r += m
 		}
-		g.slab.groups, g.slab.ldd = a.groups, uintptr(ldd)*4
 		for j := 0; j < count; {
-			by, step := s.by[1], 8
-			if count-j <= 4 {
-				by, step = s.by[0], 4
+			by, step := s.by4, 4
+			if count-j > 4 && s.by8 != nil {
+				by, step = s.by8, 8
 			}
 			g.slab.t = min(step, count-j)
 			for i := range step {
@@ -135,8 +149,11 @@ func mulMany(k *kernels, f *Format, dst []float32, ldd int, w []byte, rows int, 
 			}
 			for i := range n {
 				g.slab.parts = unsafe.Pointer(&g.slabs[i*one/64])
-				g.slab.dst = unsafe.Pointer(&dst[j*ldd+at[i].row])
-				g.slab.mask = 1<<at[i].rows - 1
+				g.slab.dst = unsafe.Pointer(&dst[j*ldd+g.at[i].row])
+				g.slab.mask = 1<<g.at[i].rows - 1
+				for l := range g.slab.lanes {
+					g.slab.lanes[l] = -int32(g.slab.mask >> l & 1)
+				}
 				by(&g.slab)
 			}
 			j += g.slab.t
@@ -147,12 +164,10 @@ func mulMany(k *kernels, f *Format, dst []float32, ldd int, w []byte, rows int, 
 }
 
 // build brings m rows of a.n values to a slab.
-func (g *work) build(k *kernels, s *slabKernels, f *Format, slab unsafe.Pointer, w []byte, m int, a *Acts) {
+func (g *work) build(s *slabKernels, f *Format, slab unsafe.Pointer, part int, w []byte, m int, a *Acts) {
 	size := f.RowBytes(a.n)
 	group := 256 / f.Block * f.Bytes
-	g.unpack.dst, g.unpack.rows = &g.plain[0], m
-	g.weave.rows, g.weave.chain = &g.plain[0], uintptr(a.groups*s.part)
-	g.weave.offsets = f.kind() & 1
+	g.unpack.rows = m
 	for i := range a.groups {
 		g.unpack.w, g.unpack.size = unsafe.Pointer(&w[i*group]), uintptr(size)
 		if (i+1)*256 > a.n { // the tail of each row, with zeros after it
@@ -162,8 +177,8 @@ func (g *work) build(k *kernels, s *slabKernels, f *Format, slab unsafe.Pointer,
 				clear(g.tails[r][copy(g.tails[r][:], w[r*size+i*group:r*size+i*group+tail]):])
 			}
 		}
-		k.unpack[f.Type](&g.unpack)
-		g.weave.slab = unsafe.Add(slab, i*s.part)
+		s.unpack(&g.unpack)
+		g.weave.slab = unsafe.Add(slab, i*part)
 		s.weave(&g.weave)
 	}
 }

@@ -23,8 +23,8 @@ func Mul(f *Format, dst []float32, ldd int, w []byte, rows int, a *Acts, idx []i
 	_ = dst[(count-1)*ldd+rows-1]
 	k := active.Load()
 	switch {
-	case k.records && !f.Float && count >= manyFrom && k.unpack[f.Type] != nil:
-		mulMany(k, f, dst, ldd, w, rows, a, idx, count)
+	case k.records && !f.Float && count >= manyFrom && k.many[f.Type].unpack != nil:
+		mulMany(&k.many[f.Type], f, dst, ldd, w, rows, a, idx, count)
 		return
 	case k.records && !f.Float && k.rows[f.Type] != nil:
 		mulRecords(k, f, dst, ldd, w, rows, a, idx, count)
@@ -88,6 +88,7 @@ type work struct {
 	plain  [slabRows]plainRow
 	tails  [slabRows][320]byte
 	slabs  [][64]byte
+	at     [4]struct{ row, rows int } // where slabs begin, and their rows
 }
 
 var works [64]atomic.Pointer[work]
