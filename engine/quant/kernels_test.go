@@ -296,10 +296,7 @@ func BenchmarkRows(b *testing.B) {
 					a.Set(randomFloats(rng, n), 1, n)
 					a.Quantize(0, 1)
 					dst := make([]float32, rows)
-					b.SetBytes(int64(len(w)))
-					for b.Loop() {
-						Mul(f, dst, rows, w, rows, &a, nil)
-					}
+					perSecond(b, float64(len(w)), "GB/cpu-s", func() { Mul(f, dst, rows, w, rows, &a, nil) })
 				})
 			}
 		}
@@ -332,10 +329,7 @@ func BenchmarkMany(b *testing.B) {
 					a.Set(randomFloats(rng, n*count), count, n)
 					a.Quantize(0, count)
 					dst := make([]float32, rows*count)
-					for b.Loop() {
-						Mul(f, dst, rows, w, rows, &a, nil)
-					}
-					b.ReportMetric(float64(n*rows*count)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gmac/s")
+					perSecond(b, float64(n*rows*count), "Gmac/cpu-s", func() { Mul(f, dst, rows, w, rows, &a, nil) })
 				})
 			}
 		}

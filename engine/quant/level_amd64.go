@@ -52,6 +52,7 @@ var avx512 = kernels{
 
 var avx2 = kernels{
 	level: AVX2, vec: avx2Vec, delta: deltaAVX2,
+	many:    many256(),
 	records: true, quantize: quantize256,
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
 	rows: [Q2_0 + 1]func(*gemv){
