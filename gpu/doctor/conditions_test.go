@@ -23,6 +23,10 @@ func load(t *testing.T, name string) fstest.MapFS {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return mapFS(f)
+}
+
+func mapFS(f *gpu.MachineFile) fstest.MapFS {
 	m := fstest.MapFS{}
 	for _, r := range f.Files {
 		if r.Target != "" {

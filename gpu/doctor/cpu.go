@@ -37,9 +37,11 @@ func (c *cpu) Alloc(_ context.Context, _ Space, n int64) (Buffer, error) {
 	if n <= 0 || c.mem > 0 && n > c.mem {
 		return nil, fmt.Errorf("allocate %d bytes of RAM: %d available", n, c.mem)
 	}
-	// Pages are taken when touched: a large buffer of which a tag every 2 MiB is
-	// written costs little.
-	return &ram{make([]byte, n)}, nil
+	p, free, err := pages(n)
+	if err != nil {
+		return nil, fmt.Errorf("allocate %d bytes of RAM: %w", n, err)
+	}
+	return &ram{p, free}, nil
 }
 
 func (c *cpu) Launch(context.Context) error {
@@ -57,10 +59,19 @@ func (c *cpu) Kernels() []Kernel {
 	return append([]Kernel{dotF32{}, dotQ8{}, softmax{}, norm{}}, c.more...)
 }
 
-type ram struct{ p []byte }
+type ram struct {
+	p    []byte
+	free func() error
+}
 
 func (r *ram) Size() int64 { return int64(len(r.p)) }
-func (r *ram) Free() error { r.p = nil; return nil }
+func (r *ram) Free() error {
+	if r.p == nil {
+		return nil
+	}
+	r.p = nil
+	return r.free()
+}
 func (r *ram) Write(off int64, p []byte) error {
 	if off < 0 || off+int64(len(p)) > int64(len(r.p)) {
 		return fmt.Errorf("write of %d bytes at %d is outside a buffer of %d", len(p), off, len(r.p))

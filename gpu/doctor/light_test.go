@@ -17,7 +17,7 @@ func TestLightCPU(t *testing.T) {
 	m.Host.CPU.Name = "Test CPU"
 	var seen []string
 	l, err := FirstLight(context.Background(), CPU(m), LightOptions{
-		MaxBytes: 256 * mib,
+		MaxBytes: 64 * mib,
 		Golden:   func(context.Context, Device) (int, int, error) { return 32, 32, nil },
 		Emit:     func(s StepResult) { seen = append(seen, s.Step) },
 	})
@@ -41,9 +41,6 @@ func TestLightCPU(t *testing.T) {
 
 // TestLightPast4GiB writes tags past 4 GiB; pages are taken only where touched.
 func TestLightPast4GiB(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks for more than 4 GiB of address space")
-	}
 	r := patterns(context.Background(), &lightRun{d: CPU(gpu.Machine{}), o: LightOptions{MaxBytes: 6 << 30}})
 	if r.Passed != r.Total || r.Values["highest_offset"] < float64(fourGiB) {
 		t.Errorf("%+v", r)
@@ -104,8 +101,8 @@ func (a aliased) Read(off int64, p []byte) error  { return a.Buffer.Read(a.at(of
 // wrapping uses only the low bits of an offset, as a 32-bit kernel does.
 type wrapping struct{ Buffer }
 
-func (w wrapping) Write(off int64, p []byte) error { return w.Buffer.Write(off%(64*mib), p) }
-func (w wrapping) Read(off int64, p []byte) error  { return w.Buffer.Read(off%(64*mib), p) }
+func (w wrapping) Write(off int64, p []byte) error { return w.Buffer.Write(off%(16*mib), p) }
+func (w wrapping) Read(off int64, p []byte) error  { return w.Buffer.Read(off%(16*mib), p) }
 
 // zeroing loses what is written, as a driver that never ran anything.
 type zeroing struct{ Buffer }
@@ -174,7 +171,10 @@ func TestLightFinds(t *testing.T) {
 			for _, d := range k.o.Others {
 				d.(*broken).Device = CPU(gpu.Machine{})
 			}
-			k.o.MaxBytes = 256 * mib
+			k.o.MaxBytes = 64 * mib
+			if k.step == "alloc-device" {
+				k.o.MaxBytes = 256 * mib
+			}
 			l, err := FirstLight(context.Background(), k.dev, k.o)
 			if err != nil {
 				t.Fatal(err)
