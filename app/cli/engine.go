@@ -29,8 +29,8 @@ func (p *Program) open(arg string) (*engine.Pack, catalog.Resolved, error) {
 
 // loadFlags are the flags of commands that load a pack.
 type loadFlags struct {
-	threads, context, chunk int
-	kv, draft               string
+	threads, context, chunk, expertRAM int
+	kv, draft                          string
 }
 
 func (l *loadFlags) add(c *cobra.Command) {
@@ -39,16 +39,21 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.IntVarP(&l.context, "context", "c", 0, "tokens a chat can hold; 0: what the pack was trained for, at most 8192")
 	f.StringVar(&l.kv, "kv", l.kv, "how keys and values are kept: f16, f32, q8 or q4")
 	f.IntVar(&l.chunk, "chunk", 0, "tokens of a prompt computed at once; 0: 512")
+	f.IntVar(&l.expertRAM, "expert-ram", 0, "MiB of experts to hold as copies in RAM; 0: none, they are used in the file's pages; -1: all")
 	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
 }
 
 func (l *loadFlags) options() engine.Options {
-	return engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft}
+	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
+	if l.expertRAM > 0 {
+		o.ExpertRAM <<= 20
+	}
+	return o
 }
 
 // args are the same flags for a child.
 func (l *loadFlags) args() (out []string) {
-	for name, n := range map[string]int{"--threads": l.threads, "--context": l.context, "--chunk": l.chunk} {
+	for name, n := range map[string]int{"--threads": l.threads, "--context": l.context, "--chunk": l.chunk, "--expert-ram": l.expertRAM} {
 		if n != 0 {
 			out = append(out, fmt.Sprintf("%s=%d", name, n))
 		}

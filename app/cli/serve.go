@@ -134,6 +134,9 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 		}
 		b, err := serve.Load(ctx, r.Path, f.name, r.Demo, opt)
 		if err == nil {
+			for _, n := range b.Info.Notes {
+				o.Log.Warn(n)
+			}
 			srv.Ready(b)
 		}
 		loaded <- err

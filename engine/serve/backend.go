@@ -2,10 +2,13 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"outcrop/engine"
 	"outcrop/engine/gguf"
+	"outcrop/engine/plan"
+	"outcrop/engine/vitals"
 	"outcrop/engine/wire"
 )
 
@@ -35,6 +38,7 @@ func load(ctx context.Context, p *engine.Pack, name string, demo bool, o engine.
 	if err != nil {
 		return nil, err
 	}
+	notes := place(p, &o)
 	m, err := engine.Load(ctx, p, o)
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func load(ctx context.Context, p *engine.Pack, name string, demo bool, o engine.
 		Defaults: defaultsOf(p.File().Meta()), Loaded: time.Now(),
 		Info: wire.ModelInfo{
 			Arch: p.Arch, Path: p.Path, Bytes: p.Size(), Context: m.Context(), ContextTrain: info.Context,
-			Vocab: m.Vocab(), Threads: m.Threads(), Template: "pack", Demo: demo,
+			Vocab: m.Vocab(), Threads: m.Threads(), Template: "pack", Demo: demo, Notes: notes,
 		},
 	}
 	if tpl.Fallback() {
@@ -68,6 +72,47 @@ func load(ctx context.Context, p *engine.Pack, name string, demo bool, o engine.
 		return err
 	}
 	return b, nil
+}
+
+// place asks the plan where the pack will live and sets what follows from it.
+// The notes say what a person should know: that the experts stay in the file,
+// or that memory will be short and what would help. Nothing is refused here:
+// weights are mapped, so too little RAM makes an engine slow, and the guard
+// watches the rest.
+func place(p *engine.Pack, o *engine.Options) (notes []string) {
+	facts, err := p.PlanFacts()
+	if err != nil {
+		return nil // the load says why
+	}
+	mem := guardReading(vitals.Memory(vitals.Live()), time.Now())
+	m := plan.Machine{Threads: max(o.Threads, 1)}
+	if mem.RAMTotal.Known {
+		m.RAMTotal = plan.Known(mem.RAMTotal.N, "vitals")
+	}
+	if mem.RAMAvailable.Known {
+		m.RAMAvailable = plan.Known(mem.RAMAvailable.N, "vitals")
+	}
+	w := plan.Wishes{Context: o.Context, KV: o.KV, Chunk: o.Chunk}
+	if w.Context == 0 {
+		w.Context = min(max(facts.Trained, 1), engine.DefaultContext)
+	}
+	pl, err := plan.Make(facts, m, w)
+	if err != nil {
+		return nil
+	}
+	if pl.Placement == plan.AllFile {
+		o.FileTier = true
+		notes = append(notes, "the pack is bigger than the RAM that is free, so experts are read from the file as they are wanted")
+	}
+	if !pl.Fits {
+		for _, s := range pl.Short {
+			notes = append(notes, fmt.Sprintf("%s is short of %d MiB: %s", s.Where, s.Bytes>>20, s.Why))
+		}
+		for _, r := range pl.Remedies {
+			notes = append(notes, "would fit: "+r.Text)
+		}
+	}
+	return notes
 }
 
 // defaultsOf reads the settings that a pack's makers recommend

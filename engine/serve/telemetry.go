@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"outcrop/engine"
 	"outcrop/engine/vitals"
 	"outcrop/engine/wire"
 )
@@ -109,14 +110,29 @@ func (t *telemetry) read() wire.Sample {
 	out.Memory.Level = MemoryLevel(out.Memory)
 	out.Guard = t.s.guardian.state()
 	t.s.mu.Lock()
-	if t.s.backend != nil {
-		out.Pack = t.s.backend.Name
-	}
+	b := t.s.backend
 	t.s.mu.Unlock()
+	if b != nil {
+		out.Pack = b.Name
+		out.Tiers = tiers(b.Telemetry().Experts)
+	}
 	if t.s.o.Cards != nil {
 		if cards := t.s.o.Cards(now); cards != nil {
 			out.Cards = cards
 		}
+	}
+	return out
+}
+
+// tiers counts where experts were found; nil for an engine that keeps none
+// apart from the file's pages.
+func tiers(t engine.TierSample) *wire.Tiers {
+	if t.Slot+t.RAM == 0 {
+		return nil
+	}
+	out := &wire.Tiers{VRAM: t.Slot, RAM: t.RAM, File: t.File}
+	if s := t.ReadTime.Seconds(); s > 0 {
+		out.DiskBS = float64(t.Read) / s
 	}
 	return out
 }

@@ -26,6 +26,8 @@ type ModelInfo struct {
 	Threads      int    `json:"threads"`
 	Template     string `json:"template"` // "pack" or "chatml" when the pack has none
 	Demo         bool   `json:"demo,omitempty"`
+	// Notes say what a person should know of how it was placed in memory.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Health is the answer to GET /health: 200 when Status is "ok", 503 otherwise.
