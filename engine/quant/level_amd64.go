@@ -9,6 +9,9 @@ func machineLevels() (l []*kernels) {
 	if x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 {
 		l = append(l, &avx2)
 	}
+	if x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 && x.HasAVXVNNI {
+		l = append(l, &avxvnni)
+	}
 	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI &&
 		x.HasAVX512VNNI && x.HasAVX512GFNI && x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 {
 		l = append(l, &avx512)
@@ -187,6 +190,63 @@ func many256() (m [Q2_0 + 1]slabKernels) {
 			s.by4 = slab32by4_7x256
 		default:
 			s.by4 = slab32by4_5x256
+		}
+		m[t] = s
+	}
+	return m
+}
+
+var avxvnni = kernels{
+	level: AVXVNNI, vec: avx2Vec, delta: deltaAVX2,
+	many:    manyVNNI(),
+	records: true, quantize: quantize256,
+	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
+	rows: [Q2_0 + 1]func(*gemv){
+		Q4_0:    rowsQ4_0xVNNI,
+		Q4_1:    rowsQ4_1xVNNI,
+		Q5_0:    rowsQ5_0xVNNI,
+		Q5_1:    rowsQ5_1xVNNI,
+		Q8_0:    rowsQ8_0xVNNI,
+		Q2_K:    rowsQ2_KxVNNI,
+		Q3_K:    rowsQ3_KxVNNI,
+		Q4_K:    rowsQ4_KxVNNI,
+		Q5_K:    rowsQ5_KxVNNI,
+		Q6_K:    rowsQ6_KxVNNI,
+		IQ2_XXS: rowsIQ2_XXSxVNNI,
+		IQ2_XS:  rowsIQ2_XSxVNNI,
+		IQ3_XXS: rowsIQ3_XXSxVNNI,
+		IQ1_S:   rowsIQ1_SxVNNI,
+		IQ4_NL:  rowsIQ4_NLxVNNI,
+		IQ3_S:   rowsIQ3_SxVNNI,
+		IQ2_S:   rowsIQ2_SxVNNI,
+		IQ4_XS:  rowsIQ4_XSxVNNI,
+		IQ1_M:   rowsIQ1_MxVNNI,
+		TQ1_0:   rowsTQ1_0xVNNI,
+		TQ2_0:   rowsTQ2_0xVNNI,
+		MXFP4:   rowsMXFP4xVNNI,
+		NVFP4:   rowsNVFP4xVNNI,
+		Q1_0:    rowsQ1_0xVNNI,
+		Q2_0:    rowsQ2_0xVNNI,
+	},
+}
+
+// manyVNNI is the slab kernels of AVX2 with VPDPBUSD, which has no sum that could
+// become too large.
+func manyVNNI() (m [Q2_0 + 1]slabKernels) {
+	for t, u := range unpack256 {
+		s := slabKernels{unpack: u.unpack, shift: u.shift, weave: weave32x256, rows: 8}
+		if u.bits == signed {
+			s.flip = 0x80
+		}
+		switch {
+		case parts16[t] && offsets[t]:
+			s.weave, s.by4 = weave16x256, slab16Offsetsby4xVNNI
+		case parts16[t]:
+			s.weave, s.by4 = weave16x256, slab16by4xVNNI
+		case offsets[t]:
+			s.by4 = slab32Offsetsby4xVNNI
+		default:
+			s.by4 = slab32by4xVNNI
 		}
 		m[t] = s
 	}
