@@ -38,6 +38,7 @@ var edges = []struct{ from, may, why string }{
 	{"engine/catalog", "engine/gguf engine/quant assets", "a list of packs reads headers at most"},
 	{"app/widget", "assets", "widgets take values and callbacks"},
 	{"app/store", "", "conversations outlive every other part"},
+	{"app/gateway", "engine/wire", "the door for other programs forwards and counts, it reads no text"},
 	{"app/client", "engine/wire", "the client knows the wire alone"},
 	{"app", "app/... engine/wire engine/plan engine/launch engine/catalog engine/guard gpu gpu/... assets assets/...", "the window is a client: it may die or live without the engine"},
 	{"app/cli", "app/client app/store engine engine/... gpu gpu/... assets", "the terminal needs no window"},
@@ -50,7 +51,7 @@ var onlyIn = []struct{ path, homes, why string }{
 	{"fyne.io/fyne", "app app/widget app/desktop assets", "engine, cards and terminal run where no toolkit is"},
 	{"github.com/ebitengine/purego", "gpu gpu/compute", "foreign calls live where drivers live"},
 	{"modernc.org/sqlite", "app/store", "one owner of the database"},
-	{"net/http", "engine/serve engine/launch engine/catalog app/client app/cli engine/wire", "nothing else talks over a network"},
+	{"net/http", "engine/serve engine/launch engine/catalog app/client app/gateway app/cli engine/wire", "nothing else talks over a network"},
 	{"C", "", "the program has no cgo of its own"},
 }
 
