@@ -20,8 +20,8 @@ type bpe struct {
 	table   []slot // open addressing; length is a power of two
 	shift   int
 	made    []uint64 // bit set of the tokens that some merge makes
-	whole   map[string]ID
-	ignore  bool // a word that is a token is not merged
+	whole   *index   // tokens by the bytes they stand for
+	ignore  bool     // a word that is a token is not merged
 
 	// Most words of a text are tokens themselves, and merging leads there.
 	// Whether it does is found out once per token and kept as two bits.
@@ -90,29 +90,20 @@ func (t *Tokenizer) setBPE(v Vocab) error {
 		return fmt.Errorf("the vocabulary has no merges (tokenizer.ggml.merges), byte-level BPE needs them")
 	}
 	t.split, t.clean, t.addBOS, t.escape = pre.split, !pre.exact, pre.addBOS, pre.lines
+	t.alwaysBOS = name == "gemma4" // llama.cpp PR21500
 	b := &bpe{tokens: len(v.Tokens), ignore: pre.ignoreMerges}
 	t.bpe = b
 	b.made = make([]uint64, (len(v.Tokens)+63)/64)
 	b.checked = make([]atomic.Uint64, len(b.made))
 	b.direct = make([]atomic.Uint64, len(b.made))
-	b.whole = make(map[string]ID, len(v.Tokens))
 	for i := range b.byteTok {
 		b.byteTok[i] = -1
 	}
 
-	// All byte texts lie in one piece of memory that the map's keys point into.
-	t.pieces = make([]string, len(v.Tokens))
-	if pre.lines {
-		copy(t.pieces, v.Tokens)
-		for i, text := range v.Tokens {
-			b.enter(text, ID(i))
-		}
-		for i := range b.byteTok {
-			if id, ok := b.whole[fmt.Sprintf("<0x%02X>", i)]; ok {
-				b.byteTok[i] = id
-			}
-		}
-	} else {
+	// All byte texts lie in one piece of memory.
+	keys := v.Tokens
+	if !pre.lines {
+		keys = make([]string, len(v.Tokens))
 		total := 0
 		for _, text := range v.Tokens {
 			total += len(text)
@@ -122,26 +113,31 @@ func (t *Tokenizer) setBPE(v Vocab) error {
 		var buf []byte
 		for i, text := range v.Tokens {
 			var ok bool
-			if buf, ok = appendBytes(buf[:0], text); !ok {
-				if _, twice := t.lookup[text]; !twice {
-					t.lookup[text] = ID(i)
-				}
-				t.pieces[i] = text
-				continue
+			if buf, ok = appendBytes(buf[:0], text); ok {
+				start := all.Len()
+				all.Write(buf)
+				keys[i] = all.String()[start:]
+			} else if _, twice := t.lookup[text]; !twice {
+				t.lookup[text] = ID(i)
 			}
-			start := all.Len()
-			all.Write(buf)
-			t.pieces[i] = all.String()[start:]
-			b.enter(t.pieces[i], ID(i))
+		}
+	}
+	b.whole = newIndex(keys)
+	t.pieces = slices.Clone(keys)
+	for i := range keys {
+		b.whole.add(ID(i))
+		if keys[i] == "" {
+			t.pieces[i] = v.Tokens[i]
+		}
+	}
+	if pre.lines {
+		for i := range b.byteTok {
+			if id, ok := b.whole.find(fmt.Sprintf("<0x%02X>", i)); ok {
+				b.byteTok[i] = id
+			}
 		}
 	}
 	return b.setMerges(v.Merges, !pre.lines)
-}
-
-func (b *bpe) enter(text string, id ID) {
-	if _, twice := b.whole[text]; !twice && text != "" {
-		b.whole[text] = id
-	}
 }
 
 // setMerges fills the table.
@@ -154,7 +150,7 @@ func (b *bpe) setMerges(merges []string, byteLevel bool) error {
 	b.shift = 64 - bits.Len(uint(size-1))
 	extra := map[string]int32{}
 	symbol := func(text []byte) int32 {
-		if id, ok := b.whole[string(text)]; ok {
+		if id, ok := b.whole.findBytes(text); ok {
 			return int32(id)
 		}
 		if s, ok := extra[string(text)]; ok {
@@ -208,7 +204,7 @@ func (b *bpe) setMerges(merges []string, byteLevel bool) error {
 		}
 	}
 	b.char = func(c string) int32 {
-		if id, ok := b.whole[c]; ok {
+		if id, ok := b.whole.find(c); ok {
 			return int32(id)
 		}
 		if s, ok := extra[c]; ok {
@@ -261,7 +257,7 @@ func (t *Tokenizer) encodeBPE(ids []ID, c *chain, part string) []ID {
 // encodeWord encodes one word of the pre-tokenizer.
 func (t *Tokenizer) encodeWord(ids []ID, c *chain, word string) []ID {
 	b := t.bpe
-	id, known := b.whole[word]
+	id, known := b.whole.find(word)
 	bit := uint64(1) << (uint32(id) % 64)
 	if known {
 		if b.ignore || t.escape && strings.Trim(word, "\n") == "" {

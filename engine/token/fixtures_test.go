@@ -53,7 +53,12 @@ func openVocab(t testing.TB, path string) *token.Tokenizer {
 		if b, err = io.ReadAll(z); err != nil {
 			t.Fatal(err)
 		}
-		path = filepath.Join(t.TempDir(), "vocab.gguf")
+		dir, err := os.MkdirTemp("", "vocab")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		path = filepath.Join(dir, "vocab.gguf")
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 // text is a token may merge, the one of the highest score first. Characters
 // that are no token fall back to byte tokens.
 type spm struct {
-	lookup  map[string]ID
+	lookup  *index
 	prio    []uint32 // per token: lower merges first
 	byteTok [256]ID
 	longest int // bytes of the longest token
@@ -36,17 +36,14 @@ func (t *Tokenizer) setSPM(v Vocab) error {
 		return fmt.Errorf("the vocabulary has %d tokens and %d scores (tokenizer.ggml.scores)", len(v.Tokens), len(v.Scores))
 	}
 	t.addBOS, t.addPrefix = true, true
-	s := &spm{lookup: make(map[string]ID, len(v.Tokens)), prio: make([]uint32, len(v.Tokens)), beside: make([]uint64, 1<<besideBits/64)}
-	t.spm, t.lookup = s, s.lookup
+	s := &spm{lookup: newIndex(v.Tokens), prio: make([]uint32, len(v.Tokens)), beside: make([]uint64, 1<<besideBits/64)}
+	t.spm = s
 	s.checked = make([]atomic.Uint64, (len(v.Tokens)+63)/64)
 	s.direct = make([]atomic.Uint64, len(s.checked))
 	for i, text := range v.Tokens {
 		s.prio[i] = scorePriority(v.Scores[i])
 		s.longest = max(s.longest, len(text))
-		if _, twice := s.lookup[text]; twice || text == "" {
-			continue
-		}
-		s.lookup[text] = ID(i)
+		s.lookup.add(ID(i))
 		var before uint32
 		for k := 0; k < len(text); {
 			char, n := charCode(text[k:])
@@ -59,9 +56,9 @@ func (t *Tokenizer) setSPM(v Vocab) error {
 		}
 	}
 	for i := range s.byteTok {
-		if id, ok := s.lookup[fmt.Sprintf("<0x%02X>", i)]; ok {
+		if id, ok := s.lookup.find(fmt.Sprintf("<0x%02X>", i)); ok {
 			s.byteTok[i] = id
-		} else if id, ok := s.lookup[string([]byte{byte(i)})]; ok {
+		} else if id, ok := s.lookup.find(string([]byte{byte(i)})); ok {
 			s.byteTok[i] = id
 		} else {
 			s.byteTok[i] = t.unk
@@ -112,7 +109,7 @@ func (s *spm) pair(c *chain, i, j int32) (uint32, int32) {
 	if int(hi-lo) > s.longest {
 		return never, -1
 	}
-	if id, ok := s.lookup[c.text[lo:hi]]; ok {
+	if id, ok := s.lookup.find(c.text[lo:hi]); ok {
 		return s.prio[id], int32(id)
 	}
 	return never, -1
@@ -144,7 +141,7 @@ func (s *spm) encode(ids []ID, c *chain, text string) []ID {
 func (s *spm) part(ids []ID, c *chain, text string) []ID {
 	id, known := ID(0), false
 	if len(text) <= s.longest {
-		id, known = s.lookup[text]
+		id, known = s.lookup.find(text)
 	}
 	bit := uint64(1) << (uint32(id) % 64)
 	if known && s.direct[id/64].Load()&bit != 0 {
@@ -154,7 +151,7 @@ func (s *spm) part(ids []ID, c *chain, text string) []ID {
 	for k := 0; k < len(text); {
 		_, n := charCode(text[k:])
 		sym := int32(-1)
-		if id, ok := s.lookup[text[k:k+n]]; ok {
+		if id, ok := s.lookup.find(text[k : k+n]); ok {
 			sym = int32(id)
 		}
 		c.add(k, sym)

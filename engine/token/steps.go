@@ -12,8 +12,13 @@ var (
 	hanAndMore = []span{{0x0800, 0x9FA5}, {0xAC00, 0xD7FF}} // DeepSeek's "CJK" range begins that early
 )
 
+// inRanges accepts characters of some ranges, but no white space in them: that
+// is how llama.cpp reads such ranges.
 func inRanges(lists ...[]span) func(r rune, k class) bool {
-	return func(r rune, _ class) bool {
+	return func(r rune, k class) bool {
+		if k&space != 0 {
+			return false
+		}
 		for _, l := range lists {
 			for _, s := range l {
 				if r >= s.lo && r <= s.hi {
@@ -179,9 +184,9 @@ var latinSpans = []span{
 	{0x118A0, 0x118DF}, {0x1E900, 0x1E943},
 }
 
-// wideASCII is the same tokenizer's set of punctuation, [!-/:-~！-／：-～‘-‟　-。]:
-// ranges that take in letters too, which an earlier stage has cut out.
+// wideASCII is the same tokenizer's set of punctuation, [!-/:-~！-／：-～‘-‟　-。],
+// without its white space: ranges that take in letters too, which an earlier stage has cut out.
 func wideASCII(r rune) bool {
 	return r >= '!' && r <= '/' || r >= ':' && r <= '~' || r >= 0xFF01 && r <= 0xFF0F || r >= 0xFF1A && r <= 0xFF5E ||
-		r >= 0x2018 && r <= 0x201F || r >= 0x3000 && r <= 0x3002
+		r >= 0x2018 && r <= 0x201F || r >= 0x3001 && r <= 0x3002
 }

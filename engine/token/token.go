@@ -62,7 +62,7 @@ type Tokenizer struct {
 	model  string
 	pieces []string // bytes that each token stands for
 	types  []int32
-	lookup map[string]ID // by stored text; of a byte-level BPE only texts outside its alphabet
+	lookup map[string]ID // by stored text, those of a byte-level BPE that are outside its alphabet
 
 	special   matcher // of control, unknown and user-defined tokens
 	bpe       *bpe    // one of bpe and spm is set
@@ -74,6 +74,7 @@ type Tokenizer struct {
 
 	bos, eos, eot, eom, unk, sep, pad ID
 	addBOS, addEOS                    bool
+	alwaysBOS                         bool // some files wrongly say not to add it
 	eog                               []ID // sorted
 	chains                            sync.Pool
 }
@@ -120,7 +121,7 @@ func New(v Vocab) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.AddBOS != nil {
+	if v.AddBOS != nil && !t.alwaysBOS {
 		t.addBOS = *v.AddBOS
 	}
 	if v.AddEOS != nil {
@@ -216,15 +217,14 @@ func (t *Tokenizer) Special(id ID) bool {
 
 // Lookup finds the token that is stored under a text, such as "<|im_end|>".
 func (t *Tokenizer) Lookup(piece string) (ID, bool) {
-	if t.bpe != nil {
-		if t.escape {
-			id, ok := t.bpe.whole[piece]
-			return id, ok
-		}
-		if raw, ok := appendBytes(nil, piece); ok {
-			id, ok := t.bpe.whole[string(raw)]
-			return id, ok
-		}
+	switch {
+	case t.spm != nil:
+		return t.spm.lookup.find(piece)
+	case t.escape:
+		return t.bpe.whole.find(piece)
+	}
+	if raw, ok := appendBytes(nil, piece); ok {
+		return t.bpe.whole.findBytes(raw)
 	}
 	id, ok := t.lookup[piece]
 	return id, ok
