@@ -30,7 +30,7 @@ type Driver interface {
 // Drivers lists the real drivers, preferred ones first. The same card may be
 // offered by several; Info.PCI tells.
 func Drivers() []Driver {
-	return []Driver{OpenCL()}
+	return []Driver{CUDA(), OpenCL()}
 }
 
 // Info is what a driver says of a device. Zero means unknown.
@@ -59,11 +59,17 @@ type Info struct {
 
 // Features are the optional powers of a device that kernels make use of.
 type Features struct {
-	Nvidia    bool // inline PTX: warp shuffles and dp4a
-	NvidiaSM  int  // compute capability times ten: 61, 90
-	Intel     bool // cl_intel_subgroups and cl_intel_required_subgroup_size
-	DPAS      bool // cl_intel_subgroup_matrix_multiply_accumulate
-	Subgroup8 bool // subgroups of 8 work-items exist
+	Nvidia int  // inline PTX for this compute capability times ten (61, 90); 0: no
+	Intel  int  // cl_intel_subgroups, with subgroups of this size (8, 16); 0: no
+	DPAS   bool // cl_intel_subgroup_matrix_multiply_accumulate
+}
+
+// Lanes is how many work-items make a wave in kernels (common.cl).
+func (f Features) Lanes() int {
+	if f.Intel > 0 {
+		return f.Intel
+	}
+	return 32
 }
 
 // String names the device for people.

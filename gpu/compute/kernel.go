@@ -32,11 +32,11 @@ func (s source) options() string {
 		o = append(o, "-D"+d)
 	}
 	f := s.features
-	if f.Nvidia {
-		o = append(o, fmt.Sprintf("-DNVIDIA=%d", f.NvidiaSM))
+	if f.Nvidia > 0 {
+		o = append(o, fmt.Sprintf("-DNVIDIA=%d", f.Nvidia))
 	}
-	if f.Intel {
-		o = append(o, "-DINTEL=1")
+	if f.Intel > 0 {
+		o = append(o, fmt.Sprintf("-DINTEL=%d", f.Intel))
 	}
 	if f.DPAS {
 		o = append(o, "-DDPAS=1")

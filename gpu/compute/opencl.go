@@ -102,15 +102,19 @@ func (c *clAPI) describe(p, dev uintptr) Info {
 	i.PCI = c.pci(dev, ext)
 	if strings.HasPrefix(i.Platform, "NVIDIA") {
 		sm := int(10*c.number(dev, clDeviceNVMajor) + c.number(dev, clDeviceNVMinor))
-		i.Features.Nvidia, i.Features.NvidiaSM = sm >= 61, sm
+		if sm >= 61 { // dp4a
+			i.Features.Nvidia = sm
+		}
 	}
 	if ext["cl_intel_subgroups"] && ext["cl_intel_required_subgroup_size"] && !i.CPU {
-		i.Features.Intel = true
+		i.Features.Intel = 16
 		var sizes [8]uintptr
 		var used uintptr
 		if c.getDeviceInfo(dev, clDeviceIntelSizes, unsafe.Sizeof(sizes), unsafe.Pointer(&sizes), &used) == 0 {
 			for _, s := range sizes[:used/unsafe.Sizeof(used)] {
-				i.Features.Subgroup8 = i.Features.Subgroup8 || s == 8
+				if s == 8 {
+					i.Features.Intel = 8
+				}
 			}
 		}
 		i.Features.DPAS = ext["cl_intel_subgroup_matrix_multiply_accumulate"]

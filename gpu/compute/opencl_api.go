@@ -171,7 +171,20 @@ func cString(b []byte) string {
 	return string(b)
 }
 
-// check turns a status into an error.
+// cStringAt reads a NUL-terminated string of C, at most 256 bytes of it.
+func cStringAt(p uintptr) string {
+	var b []byte
+	for i := uintptr(0); i < 256; i++ {
+		c := foreign(p+i, 1)[0]
+		if c == 0 {
+			break
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// status turns a result into an error.
 func (c *clAPI) status(call string, code int32) error {
 	if code == 0 {
 		return nil

@@ -1,7 +1,7 @@
 // What every kernel shares: lanes, integer dot products, half floats.
 //
 // A wave is LANES work-items that work on the same rows. NVIDIA: a warp, with
-// shuffles. Intel: a subgroup. Elsewhere: LANES neighbours that meet in local
+// shuffles. Intel: a subgroup, whose size is INTEL. Elsewhere: LANES neighbours that meet in local
 // memory. lane_sum and lane_max must be reached by the whole work-group.
 //
 // OpenCL C 1.2, no fp64, half only through loads and stores. Offsets into
@@ -11,14 +11,13 @@
 #ifdef NVIDIA
 #define LANES 32
 #elif defined(INTEL)
-#define LANES 16
+#define LANES INTEL // size of a subgroup: 8 where it exists, which leaves most registers to a lane
 #else
 #define LANES 32
 #endif
 
 #ifdef INTEL
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable
-#pragma OPENCL EXTENSION cl_intel_required_subgroup_size : enable
 #define WAVED __attribute__((intel_reqd_sub_group_size(LANES)))
 #else
 #define WAVED

@@ -14,6 +14,9 @@
 // unit (2: one for each 16 values), OFFSETS the number of offsets.
 //
 //   value = s * q + m
+//
+// BIAS is there when m is -BIAS * s for all units: then q - BIAS can be taken
+// instead.
 
 typedef struct {
   int q[8]; // 32 values, four to a word
@@ -26,7 +29,15 @@ typedef struct {
 
 static uint word_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint *)p)[i]; }
 static uint2 two_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint2 *)p)[i]; }
-static uint4 four_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint4 *)p)[i]; }
+static uint4 four_at(CGLOBAL uchar *p, int i) {
+#ifdef STREAM
+  uint4 v;
+  __asm__("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"((CGLOBAL uint4 *)p + i));
+  return v;
+#else
+  return ((CGLOBAL uint4 *)p)[i];
+#endif
+}
 
 static void nibbles(unit *o, uint4 v) {
   o->q[0] = v.x & 0x0f0f0f0f;
@@ -162,6 +173,7 @@ static void put_moved(unit *o, int at, uint2 v, uint down) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
+#define BIAS 8
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   nibbles(o, four_at(p.a, u));
   float d = half_at(p.b, u);
@@ -190,6 +202,7 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 16
 #define SCALES 1
 #define OFFSETS 1
+#define BIAS 16
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   nibbles(o, four_at(p.a, u));
   add_bits(o, word_at(p.b, u), 4);
@@ -260,6 +273,7 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 14
 #define SCALES 2
 #define OFFSETS 2
+#define BIAS 4
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   pairs(o, two_at(p.a, u));
   add_bits(o, word_at(p.b, u), 2);
@@ -309,6 +323,7 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 18
 #define SCALES 2
 #define OFFSETS 2
+#define BIAS 32
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   nibbles(o, four_at(p.a, u));
   add_pairs(o, two_at(p.b, u));
@@ -547,6 +562,7 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
+#define BIAS 1
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   pairs(o, two_at(p.a, u));
   float d = half_at(p.b, u >> 1);
@@ -561,6 +577,7 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
+#define BIAS 1
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   int g = u & 7;
   for (int j = 0; j < 8; j++) {
@@ -590,12 +607,16 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
+#define BIAS 1
 static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
   pairs(o, two_at(p.a, u));
   float d = half_at(p.b, u >> 3);
   one_scale(o, d, -d);
 }
 #endif
+
+// Four small numbers, each less bias.
+static uint less(uint q, uint bias) { return ((q | 0x80808080) - bias * 0x01010101) ^ 0x80808080; }
 
 #ifdef BLOCK_BYTES
 // The planes of a tensor of n units that begins at w, moved to unit u of it.

@@ -93,6 +93,16 @@ func Attend(a Attention) Module {
 	return m
 }
 
+// Flash is attention of many tokens on NVIDIA's matrix units, over caches of
+// halves with heads of at most 128 values, multiples of 16.
+func Flash(key, value int) Module {
+	return Module{
+		Name:    fmt.Sprintf("flash_%d_%d", key, value),
+		Text:    join("common.cl", "flash.cl"),
+		Defines: []string{fmt.Sprintf("KD=%d", key), fmt.Sprintf("VD=%d", value)},
+	}
+}
+
 // Delta is the gated delta net with heads of dim values, and convolutions.
 func Delta(dim int) Module {
 	return Module{
@@ -102,7 +112,7 @@ func Delta(dim int) Module {
 	}
 }
 
-// MatMul multiplies weights of a format with many columns.
+// MatMul multiplies weights of a format with many columns: matmul.
 func MatMul(l Layout) Module {
 	return Module{
 		Name:    "matmul_" + l.word(),
@@ -111,16 +121,51 @@ func MatMul(l Layout) Module {
 	}
 }
 
-// Columns are the column counts that Mul has kernels for.
+// Tile is the shape of a work-group of MMA: waves along rows and columns, and
+// tiles of 16 x 8 results of a wave.
+type Tile struct {
+	Name           string
+	WM, WN, MT, NT int
+}
+
+// Rows and Cols are what a work-group makes.
+func (t Tile) Rows() int { return 16 * t.MT * t.WM }
+func (t Tile) Cols() int { return 8 * t.NT * t.WN }
+
+// Tiles are the kernels of MMA: for many columns, and for the few that an expert
+// has.
+var Tiles = []Tile{{"mma_wide", 2, 4, 4, 4}, {"mma_narrow", 4, 2, 2, 2}}
+
+// MMA is MatMul on NVIDIA's matrix units, for quantised formats and compute
+// capability 8.0 and newer: one kernel for each of Tiles.
+func MMA(l Layout) Module {
+	m := Module{
+		Name:    "mma_" + l.word(),
+		Text:    join("common.cl", "quantize.cl", "formats.cl"),
+		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
+	}
+	for _, t := range Tiles {
+		n := func(i int) string { return fmt.Sprint(i) }
+		r := strings.NewReplacer("$NAME", t.Name, "$WM", n(t.WM), "$WN", n(t.WN), "$MT", n(t.MT), "$NT", n(t.NT))
+		m.Text += "#line 1 \"mma.cl\"\n" + r.Replace(file("mma.cl"))
+	}
+	return m
+}
+
+// Columns are the column counts that there are Mul modules for.
 var Columns = []int{1, 2, 4, 8}
 
-// Mul multiplies weights of a format with one to eight columns: mulvec_N,
-// mulglu_N and muldown.
-func Mul(l Layout) Module {
-	return Module{
-		Name: "mul_" + l.word(),
-		Text: join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") +
-			times("mulvec.cl", Columns...) + times("mulglu.cl", Columns...) + join("muldown.cl"),
+// Mul multiplies weights of a format with up to `columns` columns: mulvec and
+// mulglu with the count in their name, and for one column muldown. A module for
+// each count, as a model that drafts nothing needs one only.
+func Mul(l Layout, columns int) Module {
+	m := Module{
+		Name:    fmt.Sprintf("mul_%s_%d_%d", l.word(), columns, l.Rows),
+		Text:    join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + times("mulglu.cl", columns),
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4"},
 	}
+	if columns == 1 {
+		m.Text += join("muldown.cl")
+	}
+	return m
 }

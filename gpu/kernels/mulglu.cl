@@ -13,7 +13,13 @@
 #define GLU_FLOATS 4  // write floats to h
 #define GLU_ROUND 8   // write 8-bit values to hq, hm
 
+#ifndef GLU_WAVES
+#ifdef INTEL
+#define GLU_WAVES (256 / LANES)
+#else
 #define GLU_WAVES 16
+#endif
+#endif
 
 KERNEL(GLU_WAVES) void mulglu_$NC(CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows,
                                   CGLOBAL uint *restrict tab, xvalues *restrict xq, CGLOBAL uint2 *restrict xm, int cols,
@@ -31,7 +37,6 @@ KERNEL(GLU_WAVES) void mulglu_$NC(CGLOBAL uchar *restrict w, ulong stride, ulong
     w += stride * e;
     bias += (ulong)e * 2 * rows;
   }
-#pragma unroll
   for (int k = 0; k < 32 / GLU_WAVES; k++) {
     const int at = k * GLU_WAVES + wave, row = min(block * 32 + at, rows - 1);
     float g[$NC], v[$NC];

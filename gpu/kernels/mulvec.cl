@@ -9,6 +9,12 @@
 //   v *= sigmoid(extra[c * ldx])    with MUL_GATE
 //   y[c*ldy + r] = v, or += v       with MUL_ADD
 
+#ifndef UNROLL
+#define UNROLL 1
+#endif
+#define PRAGMA_(x) _Pragma(#x)
+#define PRAGMA(x) PRAGMA_(x)
+
 #define MUL_BIAS 1
 #define MUL_ADD 2
 #define MUL_GATE 4
@@ -30,6 +36,7 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
 #pragma unroll
     for (int c = 0; c < $NC; c++) acc[r][c] = 0;
   }
+  PRAGMA(unroll UNROLL)
   for (int u = slice * LANES + lane; u < upr; u += split * LANES) {
     unit wt[NR];
 #pragma unroll

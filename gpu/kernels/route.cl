@@ -20,12 +20,13 @@ static int largest(__local const float *s, int n) {
   float v = -INFINITY;
   int at = n;
   for (int i = lane; i < n; i += LANES)
-    if (s[i] > v || at == n) {
+    if (s[i] > v) {
       v = s[i];
       at = i;
     }
   const float top = lane_max(v);
-  return -(int)lane_max(v == top && at < n ? -(float)at : -INFINITY);
+  const float place = lane_max(v == top && at < n ? -(float)at : -INFINITY);
+  return place == -INFINITY ? 0 : (int)-place; // nothing but NaN: any place inside
 }
 
 KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int kind, CGLOBAL float *bias, int groups, int kept,

@@ -30,6 +30,7 @@ type Attention struct {
 	rows   int // query rows of a work-group
 	turn   *compute.Kernel
 	attend *compute.Kernel
+	flash  *compute.Kernel // nil: not for this card or shape
 }
 
 // Heads are the sizes and switches of an attention layer.
@@ -56,11 +57,8 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 		return nil, fmt.Errorf("attention with heads of %d and %d values: an 8-bit cache wants multiples of 32", h.Key, h.Value)
 	}
 	rows := 1
-	for most := 8; rows < h.Query/h.KV && rows < most; {
+	for most := kernels.AttendRows(h.Value, s.lanes); rows < h.Query/h.KV && rows < most; {
 		rows *= 2
-	}
-	if h.Key > 256 || h.Value > 256 {
-		rows = min(rows, 4)
 	}
 	o := &Attention{set: s, shape: h, rows: rows}
 	m := kernels.Attend(kernels.Attention{Key: h.Key, Value: h.Value, Rows: rows, Q8: h.Q8})
@@ -68,9 +66,17 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 	if o.turn, err = s.load(m, "turn"); err != nil {
 		return nil, err
 	}
-	o.attend, err = s.load(m, "attend")
+	if o.attend, err = s.load(m, "attend"); err != nil {
+		return nil, err
+	}
+	if s.matrixUnits && !h.Q8 && h.Key <= 128 && h.Value <= 128 && h.Key%16 == 0 && h.Value%16 == 0 {
+		o.flash, err = s.load(kernels.Flash(h.Key, h.Value), "flash")
+	}
 	return o, err
 }
+
+// wide tells whether a step has enough rows for the matrix units.
+func (o *Attention) wide(tokens int) bool { return o.flash != nil && tokens >= 16 }
 
 // flags of heads.cl
 const (
@@ -105,6 +111,9 @@ func (o *Attention) PartsBytes(tokens, splits int) int64 {
 // of tokens tokens, so that the card is filled.
 func (o *Attention) Splits(n, tokens int) int {
 	h := o.shape
+	if o.wide(tokens) {
+		return 1
+	}
 	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
 	units := max(o.set.dev.Info().Units, 1)
 	most := up(n, 4*o.set.lanes) // no part smaller than one turn of a work-group
@@ -158,6 +167,13 @@ func (o *Attention) Run(q *compute.Queue, s *Step) error {
 		if err != nil {
 			return err
 		}
+	}
+	if o.wide(s.Tokens) && s.Splits == 1 {
+		const block = 64 // rows of a work-group, flash.cl
+		return q.Launch(o.flash, compute.Dim{X: up(s.Tokens*h.Query/h.KV, block), Y: h.KV}, compute.Dim{X: 128},
+			compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.State), compute.Int(s.Tokens), compute.Int(h.Query),
+			compute.Int(h.KV), compute.Int(c.Context), compute.Int(h.Window), compute.Float(h.Scale), compute.Float(h.Cap),
+			compute.Mem(c.K), compute.Mem(c.V), compute.Mem(s.Parts))
 	}
 	return q.Launch(o.attend, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, o.rows)}, compute.Dim{X: 4 * set.lanes},
 		compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.K), compute.Mem(s.V),

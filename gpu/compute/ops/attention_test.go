@@ -74,31 +74,41 @@ func turnInGo(x, cs []float32, rot int, neox bool) {
 // (2^-11 each) or 8 bits (1/254 of the largest of 32), which averages out over
 // the sums: 1e-3 and 1e-2 of the output's RMS.
 func TestAttention(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, d *compute.Device) { testAttentions(t, newBench(t, d)) })
+}
+
+// TestFlash is TestAttention with matrix units, emulated where there are none.
+func TestFlash(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, d *compute.Device) {
 		b := newBench(t, d)
-		rows, err := b.set.Rows()
-		b.ok(err)
-		for _, c := range []struct {
-			h           ops.Heads
-			norms, sink bool
-		}{
-			{ops.Heads{Query: 4, KV: 2, Key: 64, Value: 64, Rot: 64, Neox: true}, false, false},
-			{ops.Heads{Query: 8, KV: 1, Key: 128, Value: 128, Rot: 128, Neox: true}, true, false},
-			{ops.Heads{Query: 3, KV: 3, Key: 64, Value: 32, Rot: 32, Window: 20}, false, true},
-			{ops.Heads{Query: 4, KV: 2, Key: 64, Value: 64, Rot: 16, Neox: true, Gated: true, Q8: true}, true, false},
-			{ops.Heads{Query: 12, KV: 1, Key: 96, Value: 96, Rot: 96, Cap: 3}, false, false},
-			{ops.Heads{Query: 2, KV: 1, Key: 256, Value: 256, Rot: 64, Neox: true, NormV: true}, true, true},
-			{ops.Heads{Query: 16, KV: 1, Key: 576, Value: 512, Rot: 64}, false, false},
-			{ops.Heads{Query: 4, KV: 2, Key: 24, Value: 40, Rot: 8}, false, false},
-		} {
-			c.h.Scale, c.h.Eps = 1/float32(math.Sqrt(float64(c.h.Key))), 1e-6
-			t.Run(fmt.Sprintf("%d_%d_%d_%d", c.h.Query, c.h.KV, c.h.Key, c.h.Value), func(t *testing.T) {
-				b := *b
-				b.t = t
-				b.testAttention(rows, c.h, c.norms, c.sink)
-			})
-		}
+		b.set.UseMatrixUnits()
+		testAttentions(t, b)
 	})
+}
+
+func testAttentions(t *testing.T, b *bench) {
+	rows, err := b.set.Rows()
+	b.ok(err)
+	for _, c := range []struct {
+		h           ops.Heads
+		norms, sink bool
+	}{
+		{ops.Heads{Query: 4, KV: 2, Key: 64, Value: 64, Rot: 64, Neox: true}, false, false},
+		{ops.Heads{Query: 8, KV: 1, Key: 128, Value: 128, Rot: 128, Neox: true}, true, false},
+		{ops.Heads{Query: 3, KV: 3, Key: 64, Value: 32, Rot: 32, Window: 20}, false, true},
+		{ops.Heads{Query: 4, KV: 2, Key: 64, Value: 64, Rot: 16, Neox: true, Gated: true, Q8: true}, true, false},
+		{ops.Heads{Query: 12, KV: 1, Key: 96, Value: 96, Rot: 96, Cap: 3}, false, false},
+		{ops.Heads{Query: 2, KV: 1, Key: 256, Value: 256, Rot: 64, Neox: true, NormV: true}, true, true},
+		{ops.Heads{Query: 16, KV: 1, Key: 576, Value: 512, Rot: 64}, false, false},
+		{ops.Heads{Query: 4, KV: 2, Key: 24, Value: 40, Rot: 8}, false, false},
+	} {
+		c.h.Scale, c.h.Eps = 1/float32(math.Sqrt(float64(c.h.Key))), 1e-6
+		t.Run(fmt.Sprintf("%d_%d_%d_%d", c.h.Query, c.h.KV, c.h.Key, c.h.Value), func(t *testing.T) {
+			b := *b
+			b.t = t
+			b.testAttention(rows, c.h, c.norms, c.sink)
+		})
+	}
 }
 
 func (b *bench) testAttention(rows *ops.Rows, h ops.Heads, norms, sink bool) {

@@ -10,6 +10,24 @@ import (
 	"outcrop/gpu/kernels"
 )
 
+// TestMMA is TestMatMul with the kernels for matrix units, emulated where the
+// device has none.
+func TestMMA(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, d *compute.Device) {
+		b := newBench(t, d)
+		b.set.UseMatrixUnits()
+		rows, err := b.set.Rows()
+		b.ok(err)
+		eachFormat(t, b, func(b *bench, l kernels.Layout, f *quant.Format) {
+			if l.Float() {
+				return // float weights have no such kernel
+			}
+			b.testMatMul(l, f)
+			b.testMatMulExperts(rows, l, f)
+		})
+	})
+}
+
 // TestMatMul: many columns, and columns of experts, in every format.
 func TestMatMul(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, d *compute.Device) {
@@ -24,7 +42,7 @@ func TestMatMul(t *testing.T) {
 }
 
 func (b *bench) testMatMul(l kernels.Layout, f *quant.Format) {
-	const rows, cols, n = 70, 67, 256
+	const rows, cols, n = 150, 67, 256
 	raw, x := randomRows(b.rng, f, rows*n), b.normal(cols*n, 1)
 	want := product(b.t, f, raw, rows, x, cols, n)
 	bias, before := b.normal(rows, 1), b.normal(cols*rows, 1)

@@ -82,10 +82,16 @@ func oneIfZero(v float32) float32 {
 	return v
 }
 
-const (
-	waves    = 4  // of a work-group of mulvec and muldown
-	gluWaves = 16 // of mulglu
-)
+// waves of a work-group of mulvec and muldown.
+const waves = 4
+
+// gluItems is the size of a work-group of mulglu (mulglu.cl).
+func (s *Set) gluItems() int {
+	if s.dev.Info().Features.Intel > 0 {
+		return 256
+	}
+	return 16 * s.lanes
+}
 
 // MaxColumns is the most columns that Mul takes at once.
 const MaxColumns = 8
@@ -95,28 +101,34 @@ type Mul struct {
 	set *Set
 	w   *Weight
 	tab *compute.Buffer
-	vec map[int]*compute.Kernel
-	glu map[int]*compute.Kernel
+	vec []*compute.Kernel // for 1, 2, 4, 8 columns
+	glu []*compute.Kernel
 	dwn *compute.Kernel
 }
 
-// Mul loads the kernels for a matrix.
-func (s *Set) Mul(w *Weight) (*Mul, error) {
-	o := &Mul{set: s, w: w, vec: map[int]*compute.Kernel{}, glu: map[int]*compute.Kernel{}}
+// Mul loads the kernels for a matrix: for one column, and for as many as most.
+func (s *Set) Mul(w *Weight, most int) (*Mul, error) {
+	o := &Mul{set: s, w: w}
 	var err error
 	if o.tab, err = s.table(w.layout.Table); err != nil {
 		return nil, err
 	}
-	m := kernels.Mul(w.layout)
-	for _, n := range kernels.Columns {
-		if o.vec[n], err = s.load(m, fmt.Sprintf("mulvec_%d", n)); err != nil {
+	for i, n := range kernels.Columns {
+		if i > 0 && most <= kernels.Columns[i-1] {
+			break
+		}
+		m := kernels.Mul(w.layout, n)
+		vec, err := s.load(m, fmt.Sprintf("mulvec_%d", n))
+		if err != nil {
 			return nil, err
 		}
-		if o.glu[n], err = s.load(m, fmt.Sprintf("mulglu_%d", n)); err != nil {
+		glu, err := s.load(m, fmt.Sprintf("mulglu_%d", n))
+		if err != nil {
 			return nil, err
 		}
+		o.vec, o.glu = append(o.vec, vec), append(o.glu, glu)
 	}
-	o.dwn, err = s.load(m, "muldown")
+	o.dwn, err = s.load(kernels.Mul(w.layout, 1), "muldown")
 	return o, err
 }
 
@@ -134,16 +146,17 @@ func (s *Set) split(groups, units int) int {
 	return split
 }
 
-// columns checks the activations and gives the kernel's column count.
+// columns checks the activations and gives the index of the kernels to use.
 func (o *Mul) columns(op string, a *Acts, cols int) (int, error) {
-	if a.Cols != o.w.Cols || cols < 1 || cols > MaxColumns || cols > a.Rows {
+	if a.Cols != o.w.Cols || cols < 1 || cols > a.Rows {
 		return 0, fmt.Errorf("%s: %d of %d columns of %d values, the matrix has %d x %d", op, cols, a.Rows, a.Cols, o.w.Rows, o.w.Cols)
 	}
-	nc := 1
-	for nc < cols {
-		nc *= 2
+	for i := range o.vec {
+		if cols <= kernels.Columns[i] {
+			return i, nil
+		}
 	}
-	return nc, nil
+	return 0, fmt.Errorf("%s: %d columns, loaded for %d", op, cols, kernels.Columns[len(o.vec)-1])
 }
 
 // x gives the form of activations that the weights take.
@@ -156,7 +169,7 @@ func (o *Mul) x(a *Acts) (values, meta *compute.Buffer) {
 
 // Run multiplies the first matrix with columns 0..cols-1 of a.
 func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
-	nc, err := o.columns("multiply", a, cols)
+	i, err := o.columns("multiply", a, cols)
 	if err != nil {
 		return err
 	}
@@ -164,7 +177,7 @@ func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
 	groups := up(w.Rows, w.layout.Rows)
 	split := o.set.split(groups, upr)
 	xq, xm := o.x(a)
-	return q.Launch(o.vec[nc], compute.Dim{X: up(groups, waves/split)}, compute.Dim{X: waves * o.set.lanes},
+	return q.Launch(o.vec[i], compute.Dim{X: up(groups, waves/split)}, compute.Dim{X: waves * o.set.lanes},
 		compute.Mem(w.Buf), compute.Long(w.units()), compute.Int(upr), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(xq), compute.Mem(xm), compute.Int(cols), compute.Mem(out.Y), compute.Int(out.Ld),
 		compute.Int(split), compute.Mem(o.set.or(out.Extra)), compute.Int(out.ExtraLd), compute.Int(out.Flags),
@@ -211,7 +224,7 @@ func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, a *Acts, cols, slot
 	if g.To.Cols != rows {
 		return fmt.Errorf("gate: %d rows to activations of %d values", rows, g.To.Cols)
 	}
-	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: gluWaves * s.lanes},
+	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: s.gluItems()},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(rows),
 		compute.Mem(o.tab), compute.Mem(xq), compute.Mem(xm), compute.Int(cols),
 		compute.Mem(s.or(ids)), compute.Int(used), compute.Mem(s.or(g.Bias)), compute.Int(g.Act), compute.Int(flags),
@@ -220,11 +233,11 @@ func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, a *Acts, cols, slot
 
 // RunGLU makes act(gate x) * (up x) for columns 0..cols-1.
 func (o *Mul) RunGLU(q *compute.Queue, a *Acts, cols int, g GLU) error {
-	nc, err := o.columns("gate", a, cols)
+	i, err := o.columns("gate", a, cols)
 	if err != nil {
 		return err
 	}
-	return o.gluLaunch(q, o.glu[nc], a, cols, 1, nil, 1, 0, g)
+	return o.gluLaunch(q, o.glu[i], a, cols, 1, nil, 1, 0, g)
 }
 
 // RunExperts makes act(gate x) * (up x) for tokens 0..tokens-1 and the used
@@ -234,7 +247,7 @@ func (o *Mul) RunExperts(q *compute.Queue, a *Acts, tokens, used int, ids *compu
 	if a.Cols != o.w.Cols || tokens > a.Rows || tokens*used > g.To.Rows {
 		return fmt.Errorf("experts: %d tokens of %d values with %d experts each, the matrix has %d x %d", tokens, a.Cols, used, o.w.Rows, o.w.Cols)
 	}
-	return o.gluLaunch(q, o.glu[1], a, 1, tokens*used, ids, used, gluExperts, g)
+	return o.gluLaunch(q, o.glu[0], a, 1, tokens*used, ids, used, gluExperts, g)
 }
 
 // RunDown makes y[t] (+)= Scale * sum_j weight[t,j] * (w_e x[t*used+j] + bias_e).

@@ -288,7 +288,7 @@ func (b *bench) testVec(l kernels.Layout, f *quant.Format) {
 	raw, x := randomRows(b.rng, f, rows*n), b.normal(cols*n, 1)
 	want := product(b.t, f, raw, rows, x, cols, n)
 	w, a := b.weight(l.Type, rows, n, 1, raw), b.acts(x, cols, n)
-	mul, err := b.set.Mul(w)
+	mul, err := b.set.Mul(w, 8)
 	b.ok(err)
 	y := b.alloc(4 * cols * rows)
 	for _, c := range []int{1, 2, 3, 5, 8} {
@@ -320,7 +320,7 @@ func (b *bench) testGLU(l kernels.Layout, f *quant.Format) {
 	raw, x := randomRows(b.rng, f, 2*rows*n), b.normal(cols*n, 1)
 	gu := product(b.t, f, raw, 2*rows, x, cols, n)
 	w, a := b.weight(l.Type, 2*rows, n, 1, raw), b.acts(x, cols, n)
-	mul, err := b.set.Mul(w)
+	mul, err := b.set.Mul(w, 8)
 	b.ok(err)
 	to, err := ops.NewActs(b.arena, cols, rows, true, true)
 	b.ok(err)
@@ -416,9 +416,9 @@ func (b *bench) testExperts(l kernels.Layout, f *quant.Format) {
 		}
 	}
 	wg, wd, a := b.weight(l.Type, 2*ff, n, count, gu), b.weight(l.Type, n, ff, count, down), b.acts(x, tokens, n)
-	mg, err := b.set.Mul(wg)
+	mg, err := b.set.Mul(wg, 1)
 	b.ok(err)
-	md, err := b.set.Mul(wd)
+	md, err := b.set.Mul(wd, 1)
 	b.ok(err)
 	to, err := ops.NewActs(b.arena, tokens*used, ff, true, true)
 	b.ok(err)

@@ -295,6 +295,20 @@ func TestRoute(t *testing.T) {
 				t.Errorf("order %v, want %v", o, wantOrder)
 			}
 		}
+		// Broken logits: the choice stays inside, the weights show it.
+		bad := make([]float32, 64)
+		for i := range bad {
+			bad[i] = float32(math.NaN())
+		}
+		db, di, dwt := b.floats(bad), b.alloc(4*4), b.alloc(4*4)
+		b.do(func(q *compute.Queue) error {
+			return r.Route(q, db, 64, 1, ops.Route{Experts: 64, Used: 4, Kind: ops.Softmax, Norm: true}, di, dwt)
+		})
+		for i, e := range b.readInts(di, 4) {
+			if w := b.read(dwt, 4)[i]; e < 0 || e >= 64 || w == w {
+				t.Errorf("choice %d of broken logits: expert %d with weight %v, want one of 64 with NaN", i, e, w)
+			}
+		}
 		// joining
 		const T, used, n = 3, 4, 200
 		s, w, y := b.normal(T*used*n, 1), b.normal(T*used, 1), b.normal(T*n, 1)

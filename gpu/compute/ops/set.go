@@ -26,15 +26,16 @@ type Set struct {
 	tables   map[string]*compute.Buffer
 	none     *compute.Buffer // stands for an argument that is not used
 	lanes    int
+
+	matrixUnits bool     // NVIDIA's mma
+	extra       []string // macros that measurements try
 }
 
 // New makes an empty set for a device.
 func New(dev *compute.Device) (*Set, error) {
 	s := &Set{dev: dev, programs: map[string]*compute.Program{}, tables: map[string]*compute.Buffer{}}
-	s.lanes = 32
-	if dev.Info().Features.Intel {
-		s.lanes = 16
-	}
+	s.lanes = dev.Info().Features.Lanes()
+	s.matrixUnits = dev.Info().Features.Nvidia >= 80
 	var err error
 	s.none, err = dev.Alloc(256)
 	return s, err
@@ -47,6 +48,10 @@ func (s *Set) Device() *compute.Device { return s.dev }
 func (s *Set) load(m kernels.Module, name string) (*compute.Kernel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, d := range s.extra {
+		m.Name += "+" + d
+		m.Defines = append(m.Defines[:len(m.Defines):len(m.Defines)], d)
+	}
 	p := s.programs[m.Name]
 	if p == nil {
 		if s.Progress != nil {

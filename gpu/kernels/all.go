@@ -1,0 +1,43 @@
+package kernels
+
+// All lists the modules that are built ahead of time for drivers without a
+// compiler of OpenCL C: Level Zero (SPIR-V), and CUDA where NVIDIA's OpenCL is
+// not installed (PTX); lanes is the size of a wave there. Other head sizes than
+// these need OpenCL.
+func All(lanes int) []Module {
+	list := []Module{Light(), Quantize(), Rows()}
+	for _, set := range [][]Layout{floats, layouts} {
+		for _, l := range set {
+			for _, n := range Columns {
+				list = append(list, Mul(l, n))
+			}
+			list = append(list, MatMul(l))
+			if !l.Float() {
+				list = append(list, Repack(l))
+			}
+		}
+	}
+	for _, h := range []struct{ key, value int }{
+		{64, 64}, {80, 80}, {96, 96}, {128, 128}, {192, 128}, {256, 256}, {512, 512}, {576, 512},
+	} {
+		for rows := 1; rows <= AttendRows(h.value, lanes); rows *= 2 {
+			for _, q8 := range []bool{false, true} {
+				if q8 && (h.key%32 != 0 || h.value%32 != 0) {
+					continue
+				}
+				list = append(list, Attend(Attention{Key: h.key, Value: h.value, Rows: rows, Q8: q8}))
+			}
+		}
+	}
+	return append(list, Delta(64), Delta(128))
+}
+
+// AttendRows is the most query rows that a work-group of Attend takes: a lane
+// holds a part of every row's sum in registers.
+func AttendRows(value, lanes int) int {
+	rows := 1
+	for each := (value + lanes - 1) / lanes; rows < 8 && 2*rows*each <= 64; {
+		rows *= 2
+	}
+	return rows
+}

@@ -1,0 +1,147 @@
+// Command gen builds the kernels ahead of time, for drivers that have no
+// compiler of OpenCL C:
+//
+//	go run ./gpu/kernels/gen -spirv gpu/kernels/spirv.zip -ptx gpu/kernels/ptx.zip
+//	go run ./gpu/kernels/gen -text DIR       writes the assembled sources
+//
+// SPIR-V is made by ocloc (Debian package intel-opencl-icd), PTX by clang-15
+// with libclc (clang-15, libclc-15). Each archive names its entries by the hash
+// of what was compiled, so a source that has changed since is not found.
+package main
+
+import (
+	"archive/zip"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"outcrop/gpu/kernels"
+)
+
+func main() {
+	spirv := flag.String("spirv", "", "archive of SPIR-V to write")
+	ptx := flag.String("ptx", "", "archive of PTX to write")
+	text := flag.String("text", "", "folder to write sources to")
+	only := flag.String("only", "", "modules whose name begins so")
+	device := flag.String("device", "dg2", "ocloc's device for -spirv")
+	flag.Parse()
+	if err := run(*spirv, *ptx, *text, *only, *device); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(spirv, ptx, text, only, device string) error {
+	all := func(lanes int) (list []kernels.Module) {
+		for _, m := range kernels.All(lanes) {
+			if strings.HasPrefix(m.Name, only) {
+				list = append(list, m)
+			}
+		}
+		return list
+	}
+	tmp, err := os.MkdirTemp("", "gen")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if text != "" {
+		for _, m := range all(32) {
+			if err := os.WriteFile(filepath.Join(text, m.Name+".cl"), []byte(m.Text), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	if spirv != "" {
+		err := archive(spirv, all(8), kernels.SPIRVOptions, func(m kernels.Module) ([]byte, error) { return toSPIRV(tmp, device, m) })
+		if err != nil {
+			return err
+		}
+	}
+	if ptx != "" {
+		return archive(ptx, all(32), kernels.PTXOptions, func(m kernels.Module) ([]byte, error) { return toPTX(tmp, m) })
+	}
+	return nil
+}
+
+// archive builds each module and packs the results.
+func archive(path string, list []kernels.Module, options []string, build func(kernels.Module) ([]byte, error)) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	for _, m := range list {
+		b, err := build(m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+		w, err := z.CreateHeader(&zip.FileHeader{Name: kernels.Built(m, options), Method: zip.Deflate, Modified: time.Unix(0, 0)})
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		fmt.Printf("%s: %d bytes\n", m.Name, len(b))
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func source(tmp string, m kernels.Module) (string, error) {
+	path := filepath.Join(tmp, "k.cl")
+	return path, os.WriteFile(path, []byte(m.Text), 0o644)
+}
+
+func defines(m kernels.Module, options []string) []string {
+	list := append([]string{}, options...)
+	for _, d := range m.Defines {
+		list = append(list, "-D"+d)
+	}
+	return list
+}
+
+func toSPIRV(tmp, device string, m kernels.Module) ([]byte, error) {
+	src, err := source(tmp, m)
+	if err != nil {
+		return nil, err
+	}
+	out := filepath.Join(tmp, "o")
+	os.RemoveAll(out)
+	cmd := exec.Command("ocloc", "compile", "-device", device, "-file", src, "-out_dir", out, "-options", strings.Join(defines(m, kernels.SPIRVOptions), " "))
+	log, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(log), "spilled around") {
+		return nil, fmt.Errorf("ocloc: %v\n%s", err, log)
+	}
+	found, err := filepath.Glob(filepath.Join(out, "*.spv"))
+	if err != nil || len(found) != 1 {
+		return nil, fmt.Errorf("ocloc wrote %v\n%s", found, log)
+	}
+	return os.ReadFile(found[0])
+}
+
+func toPTX(tmp string, m kernels.Module) ([]byte, error) {
+	src, err := source(tmp, m)
+	if err != nil {
+		return nil, err
+	}
+	out := filepath.Join(tmp, "k.ptx")
+	args := append([]string{
+		"-target", "nvptx64--nvidiacl", "-Xclang", "-target-cpu", "-Xclang", "sm_61", "-Xclang", "-target-feature", "-Xclang", "+ptx60",
+		"-x", "cl", "-Xclang", "-finclude-default-header", "-O3", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", "/usr/lib/clc/nvptx64--nvidiacl.bc",
+		"-S", src, "-o", out,
+	}, defines(m, kernels.PTXOptions)...)
+	log, err := exec.Command("clang-15", args...).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("clang-15: %v\n%s", err, log)
+	}
+	return os.ReadFile(out)
+}
