@@ -11,6 +11,7 @@ import (
 
 	"outcrop/app/store"
 	"outcrop/app/widget"
+	"outcrop/engine/catalog"
 	"outcrop/engine/wire"
 )
 
@@ -35,8 +36,8 @@ type App struct {
 
 	packs   *packList
 	machine machineState
-	begun   bool // the engine was started with the window, or need not be
-	work    chan func()
+	begun   bool   // the engine was started with the window, or need not be
+	look    func() // stops our own look at the machine; nil while an engine tells
 	stops   []func()
 	closed  bool
 	once    sync.Once
@@ -62,20 +63,18 @@ const (
 // application is handed in, so that tests can build everything without a
 // display.
 func New(f fyne.App, d Deps) *App {
-	a := &App{deps: d, fyne: f, built: map[string]page{}, history: newHistory(), work: make(chan func(), 256)}
+	a := &App{deps: d, fyne: f, built: map[string]page{}, history: newHistory()}
 	if a.deps.UI == nil {
 		a.deps.UI = fyne.Do
 	}
 	if a.deps.Now == nil {
 		a.deps.Now = time.Now
 	}
+	if a.deps.Slow == nil {
+		a.deps.Slow = a.deps.Work
+	}
 	if a.deps.Work == nil {
-		go func() {
-			for f := range a.work {
-				f()
-			}
-		}()
-		a.deps.Work = func(f func()) { a.work <- f }
+		a.deps.Work, a.deps.Slow = worker(), worker()
 	}
 	if a.deps.Every == nil {
 		a.deps.Every = every
@@ -107,6 +106,17 @@ func New(f fyne.App, d Deps) *App {
 	a.win.SetCloseIntercept(a.closing)
 	a.visit(p.StringWithFallback(prefPage, pageTable()[0].id))
 	return a
+}
+
+// worker runs functions one after the other on a goroutine of its own.
+func worker() func(func()) {
+	work := make(chan func(), 1024)
+	go func() {
+		for f := range work {
+			f()
+		}
+	}()
+	return func(f func()) { work <- f }
 }
 
 // every calls f on its own goroutine at intervals.
@@ -159,6 +169,18 @@ func (a *App) background(f func() error, done func(error)) {
 				}
 			})
 		}
+	})
+}
+
+// slowly is background for what may take a second each.
+func (a *App) slowly(f func() error, done func(error)) {
+	a.deps.Slow(func() {
+		err := f()
+		a.ui(func() {
+			if !a.closed {
+				done(err)
+			}
+		})
 	})
 }
 
@@ -224,12 +246,17 @@ func (a *App) loadSettings() {
 			a.settings = s
 			a.settings.Look, a.settings.Scale = look, scale
 		}
+		a.inForce()
 		for _, p := range a.built {
 			if w, ok := p.(storeWatcher); ok {
 				w.storeOpened()
 			}
 		}
 		a.maybeStart()
+		a.tray()
+		if a.settings.Serve && a.deps.Gateway != nil && a.deps.Gateway.Addr() == "" {
+			a.page("serve").(*servePage).open()
+		}
 	})
 }
 
@@ -239,6 +266,7 @@ func (a *App) change(edit func(*Settings)) {
 	p := a.fyne.Preferences()
 	p.SetString(prefLook, string(a.settings.Look))
 	p.SetFloat(prefScale, float64(a.settings.Scale))
+	a.inForce()
 	if a.store == nil {
 		return
 	}
@@ -268,6 +296,41 @@ func (a *App) restyle() {
 	a.current = ""
 	a.visit(current)
 	a.refreshStatus()
+}
+
+// Visit shows a page by its id.
+func (a *App) Visit(id string) { a.visit(id) }
+
+// OpenPack makes a pack the one in use and starts it: a name of the list, or
+// a file or folder, which is put on the list.
+func (a *App) OpenPack(arg string) {
+	a.packs.reload(func() {
+		if e, ok := a.packs.named(arg); ok {
+			a.start(e)
+			return
+		}
+		var added []catalog.Entry
+		a.background(func() (err error) {
+			added, err = a.deps.Packs.Add(arg)
+			return err
+		}, func(err error) {
+			if err != nil {
+				a.fail(err)
+				return
+			}
+			a.packs.reload(nil)
+			if len(added) > 0 {
+				a.start(added[0])
+			}
+		})
+	})
+}
+
+// inForce hands settings on to those who work by them.
+func (a *App) inForce() {
+	if p, ok := a.deps.Packs.(placer); ok {
+		p.SetPlaces(a.settings.Folder, a.settings.Site)
+	}
 }
 
 // visit shows a page.
@@ -376,16 +439,19 @@ func (a *App) tick() {
 	}
 	// While no engine tells how the machine is, we look ourselves; not while
 	// nobody can see it.
-	if a.deps.Cards != nil && !a.hidden && a.deps.Now().Sub(a.sampled) > 2500*time.Millisecond {
-		var s wire.Sample
-		a.background(func() error {
-			s = a.deps.Cards.Reading(a.deps.Now())
-			return nil
-		}, func(error) {
-			if a.deps.Now().Sub(a.sampled) > 2500*time.Millisecond {
-				a.take(s, false)
-			}
+	silent := a.deps.Now().Sub(a.sampled) > 2500*time.Millisecond
+	switch {
+	case a.look == nil && silent && !a.hidden && a.deps.Cards != nil:
+		a.look = a.deps.Cards.Readings(func(s wire.Sample) {
+			a.ui(func() {
+				if a.look != nil {
+					a.take(s, false)
+				}
+			})
 		})
+	case a.look != nil && (!silent || a.hidden):
+		a.look()
+		a.look = nil
 	}
 }
 
@@ -444,6 +510,9 @@ func (a *App) Close() {
 		a.closed = true
 		for _, stop := range a.stops {
 			stop()
+		}
+		if a.look != nil {
+			a.look()
 		}
 		if a.deps.Gateway != nil {
 			a.deps.Gateway.Close()

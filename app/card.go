@@ -307,7 +307,7 @@ func (p *cardPage) condition(c doctor.Condition) fyne.CanvasObject {
 		text.Add(widget.NewNote(capital(c.Next)).In(widget.ColorText))
 	}
 	if c.Command != "" {
-		text.Add(widget.NewCode("sh", c.Command))
+		text.Add(widget.NewCommand(c.Command))
 	}
 	tip := strings.Join(c.Evidence, "; ")
 	if c.Source != "" {

@@ -48,7 +48,7 @@ type machineWatcher interface{ machineChanged() }
 // spec says how to start a pack with the settings in force.
 func (a *App) spec(e catalog.Entry) EngineSpec {
 	return EngineSpec{Name: e.Name, Path: e.Path, Threads: a.settings.Threads, Context: a.settings.Context,
-		KV: a.settings.KV, Env: a.recipeEnv()}
+		KV: a.settings.KV, Guard: a.settings.Guard, Env: a.recipeEnv()}
 }
 
 // start starts the engine on a pack and remembers it as the last used.
@@ -217,7 +217,12 @@ func roomParts(p *point) []widget.StatusPart {
 	if state == widget.StateWatch || state == widget.StateAct {
 		part.State, part.Color = state, state.Color()
 	}
-	return append(parts, part)
+	parts = append(parts, part)
+	if g := p.sample.Guard; p.engine && g.Acting {
+		parts = append(parts, widget.StatusPart{ID: "guard", Text: g.Step, State: widget.StateWatch, Color: widget.ColorWatch,
+			Tip: tr("What the guard gave up to keep memory free. Opens Monitor")})
+	}
+	return parts
 }
 
 // levelWords says a pressure level.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"outcrop/app/gateway"
 	"outcrop/app/store"
 	"outcrop/engine/catalog"
 	"outcrop/engine/plan"
@@ -29,6 +30,9 @@ type Deps struct {
 	// the background; nil is a goroutine. Tests replace both.
 	UI   func(func())
 	Work func(func())
+	// Slow runs what may take a second, such as reading packs, beside Work;
+	// nil is another goroutine, or Work where that is given.
+	Slow func(func())
 	// Every calls a function at intervals until stopped; nil is a ticker.
 	Every func(time.Duration, func()) (stop func())
 	Now   func() time.Time
@@ -68,10 +72,11 @@ type EngineState struct {
 // EngineSpec says what to start.
 type EngineSpec struct {
 	Name, Path string
-	Threads    int    // 0: the engine's choice
-	Context    int    // 0: the plan's choice
-	KV         string // "": the default
-	Env        []string
+	Threads    int      // 0: the engine's choice
+	Context    int      // 0: the plan's choice
+	KV         string   // "": the default
+	Guard      string   // preset of the floors; "": the default
+	Env        []string // the whole environment, with the recipe applied; nil is ours
 }
 
 // Engine is the engine process and the way to talk to it. Watch's function is
@@ -152,12 +157,7 @@ type PackInfo struct {
 	Base         string           `json:"base"`
 	Quantised    string           `json:"quant"`
 
-	// Metadata is every key of the file in words, where inspect gives it.
-	Metadata []struct {
-		Key   string `json:"key"`
-		Value any    `json:"value"`
-	} `json:"metadata"`
-	Template string `json:"template"`
+	Metadata map[string]any `json:"metadata"`
 }
 
 // Packs is the list of packs and what is known of them. All methods may take
@@ -180,26 +180,14 @@ type Packs interface {
 // right.
 type Cards interface {
 	Detect() (gpu.Machine, error)
-	// Reading is the machine now, for times when no engine tells it.
-	Reading(now time.Time) wire.Sample
+	// Readings tells how the machine is, about once a second, for times when
+	// no engine does. f is called from any goroutine.
+	Readings(f func(wire.Sample)) (stop func())
 	// FirstLight runs the known-answer tests on a card, "" for the CPU; it is
 	// called in the background and tells each step.
 	FirstLight(ctx context.Context, card gpu.PCI, progress func(doctor.StepResult)) (doctor.Light, error)
 	// Report writes a bundle for a bug report, with names removed.
 	Report() (string, error)
-}
-
-// Served is one request that came through the gateway.
-type Served struct {
-	ID     int64
-	Time   time.Time
-	Client string // address and what it calls itself
-	Path   string
-	Tokens int
-	TokS   float64
-	Took   time.Duration
-	Result string // in words: "ok", "401 wrong key", "cancelled"
-	Busy   bool   // still running
 }
 
 // Gateway is the address where other programs reach the engine.
@@ -208,6 +196,6 @@ type Gateway interface {
 	Open(addr, key string) error
 	Close() error
 	Addr() string // "" while closed
-	Requests() []Served
+	Requests() []gateway.Request
 	Watch(func()) (stop func())
 }

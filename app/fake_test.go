@@ -274,8 +274,9 @@ type fakeCards struct {
 
 func (c *fakeCards) Detect() (gpu.Machine, error) { return c.machine, nil }
 
-func (c *fakeCards) Reading(now time.Time) wire.Sample {
-	return wire.Sample{Time: now, Memory: wire.Memory{Total: wire.Known(29*gib, "bytes", "/proc/meminfo"), Available: wire.Known(21*gib, "bytes", "/proc/meminfo"), Level: "ok"}}
+func (c *fakeCards) Readings(f func(wire.Sample)) func() {
+	f(wire.Sample{Time: time.Now(), Memory: wire.Memory{Total: wire.Known(29*gib, "bytes", "/proc/meminfo"), Available: wire.Known(21*gib, "bytes", "/proc/meminfo"), Level: "good"}})
+	return func() {}
 }
 
 func (c *fakeCards) FirstLight(_ context.Context, _ gpu.PCI, progress func(doctor.StepResult)) (doctor.Light, error) {

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"image"
+	"image/draw"
 	"os"
 	"path/filepath"
 
@@ -103,4 +105,17 @@ func (a *App) lastFolder() fyne.ListableURI {
 		return nil
 	}
 	return u
+}
+
+// picture cuts an object out of what the window shows.
+func (a *App) picture(o fyne.CanvasObject) image.Image {
+	c := a.win.Canvas()
+	img := c.Capture()
+	p, s := a.fyne.Driver().AbsolutePositionForObject(o), o.Size()
+	x0, y0 := c.PixelCoordinateForPosition(p)
+	x1, y1 := c.PixelCoordinateForPosition(p.Add(s))
+	r := image.Rect(x0, y0, x1, y1).Intersect(img.Bounds())
+	out := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))
+	draw.Draw(out, out.Bounds(), img, r.Min, draw.Src)
+	return out
 }

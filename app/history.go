@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"outcrop/app/widget"
@@ -65,7 +66,7 @@ type history struct {
 	points []point // ring
 	next   int
 	full   bool
-	level  string // of the last point, for marks of change
+	words  []string // of the guard at the last point
 }
 
 const historyLength = 3600
@@ -79,6 +80,9 @@ func (h *history) add(s wire.Sample, engine bool, now time.Time) *point {
 		p.at = s.Time
 	}
 	p.fill(s, engine)
+	if engine {
+		p.marks = h.news(s.Guard.Words)
+	}
 	if len(h.points) < historyLength {
 		h.points = append(h.points, p)
 		return &h.points[len(h.points)-1]
@@ -87,6 +91,20 @@ func (h *history) add(s wire.Sample, engine bool, now time.Time) *point {
 	at := h.next
 	h.next = (h.next + 1) % historyLength
 	return &h.points[at]
+}
+
+// news gives what the guard said since the last point. The engine sends its
+// last few changes each time, the newest last.
+func (h *history) news(words []string) []string {
+	fresh := words
+	for n := min(len(h.words), len(words)); n > 0; n-- {
+		if slices.Equal(h.words[len(h.words)-n:], words[:n]) {
+			fresh = words[n:]
+			break
+		}
+	}
+	h.words = words
+	return fresh
 }
 
 // mark notes something that happened, at the last point.

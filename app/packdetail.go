@@ -2,8 +2,10 @@ package app
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fyne.io/fyne/v2"
@@ -230,29 +232,42 @@ func (d *packPanel) files(e catalog.Entry, k *packDetail) {
 
 // metadata is every key of the file, and the chat template.
 func (d *packPanel) metadata(in *PackInfo) {
-	if in.Template != "" {
-		c := widget.NewCode("jinja", clip(in.Template, 6000))
-		d.section(tr("Chat template"), c)
-	}
-	if len(in.Metadata) == 0 {
-		return
+	const template = "tokenizer.chat_template"
+	if t, ok := in.Metadata[template].(string); ok && t != "" {
+		d.section(tr("Chat template"), widget.NewCode("jinja", clip(t, 6000)))
 	}
 	var rows [][]string
-	for _, m := range in.Metadata {
-		v := strings.Join(strings.Fields(fmt.Sprint(m.Value)), " ")
-		rows = append(rows, []string{m.Key, clip(v, 160)})
+	for _, k := range slices.Sorted(maps.Keys(in.Metadata)) {
+		if k == template {
+			continue
+		}
+		rows = append(rows, []string{k, clip(metaWords(in.Metadata[k]), 160)})
+	}
+	if len(rows) == 0 {
+		return
 	}
 	if !d.all && len(rows) > 12 {
 		n := len(rows)
-		d.section(tr("Metadata"), widget.V(6, grid(nil, rows[:12], -1), widget.NewLink(tr("Show all %d keys", n), func() {
+		d.section(tr("Metadata"), widget.V(6, grid(nil, rows[:12], -1), widget.H(0, widget.NewLink(tr("Show all %d keys", n), func() {
 			d.all = true
 			if e, ok := d.p.a.packs.named(d.p.chosen); ok {
 				d.set(e, d.p.a.packs.detail(e))
 			}
-		})))
+		}))))
 		return
 	}
 	d.section(tr("Metadata"), grid(nil, rows, -1))
+}
+
+// metaWords writes a value of a file's metadata in one line.
+func metaWords(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		return tr("%v values, first %v", v["length"], v["first"])
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strings.Join(strings.Fields(fmt.Sprint(v)), " ")
 }
 
 func clip(s string, n int) string {

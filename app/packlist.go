@@ -9,6 +9,7 @@ import (
 
 	"outcrop/app/widget"
 	"outcrop/engine/catalog"
+	"outcrop/engine/guard"
 	"outcrop/engine/plan"
 )
 
@@ -114,8 +115,8 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 	var info PackInfo
 	var p plan.Plan
 	var infoErr, planErr error
-	wishes := plan.Wishes{Context: l.a.settings.Context, KV: l.a.settings.KV}
-	l.a.background(func() error {
+	wishes := l.a.wishes()
+	l.a.slowly(func() error {
 		h = l.a.deps.Packs.Health(e)
 		if h.Status == catalog.Gone {
 			return nil
@@ -135,6 +136,17 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 		}
 		l.changed()
 	})
+}
+
+// wishes are the settings that change a plan.
+func (a *App) wishes() plan.Wishes {
+	w := plan.Wishes{Context: a.settings.Context, KV: a.settings.KV}
+	for _, p := range guard.Presets {
+		if p.Name == a.settings.Guard {
+			w.RAMFloor, w.VRAMReserve = p.RAMFloor, p.VRAMFloor
+		}
+	}
+	return w
 }
 
 // add puts files and folders on the list.

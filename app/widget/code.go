@@ -109,6 +109,12 @@ func newWheelPass(o fyne.CanvasObject) *wheelPass {
 	return s
 }
 
+// MinSize is as high as the text; Fyne's own is never below 32.
+func (s *wheelPass) MinSize() fyne.Size {
+	s.ExtendBaseWidget(s)
+	return fyne.NewSize(32, s.Content.MinSize().Height)
+}
+
 // Scrolled moves sideways only when the event does.
 func (s *wheelPass) Scrolled(e *fyne.ScrollEvent) {
 	if e.Scrolled.DX == 0 && s.up != nil {
@@ -116,4 +122,15 @@ func (s *wheelPass) Scrolled(e *fyne.ScrollEvent) {
 		return
 	}
 	s.Scroll.Scrolled(e)
+}
+
+// NewCommand shows a command on one line, with a button that copies it.
+func NewCommand(text string) fyne.CanvasObject {
+	var b *IconButton
+	b = NewIconButton("copy", T("Copy the command"), func() {
+		fyne.CurrentApp().Clipboard().SetContent(text)
+		b.Flash("check")
+	})
+	t := NewCaption(text).Mono().In(ColorText).Cutting(60)
+	return Over(NewGround(ColorRaised, "", 6), Inset(1, 3, 1, 10, H(6, Flex(t), b)))
 }

@@ -369,8 +369,9 @@ func (r *Row) CreateRenderer() fyne.WidgetRenderer {
 // Hover tells when the pointer comes over an object and goes.
 type Hover struct {
 	fynewidget.BaseWidget
-	o fyne.CanvasObject
-	f func(in bool)
+	o   fyne.CanvasObject
+	f   func(in bool)
+	tip string
 }
 
 // NewHover watches an object; keys and presses go to it as before.
@@ -411,13 +412,20 @@ func (h *Hover) CreateRenderer() fyne.WidgetRenderer { return fynewidget.NewSimp
 
 // NewTipped gives an object a tip that comes when the pointer rests on it.
 func NewTipped(o fyne.CanvasObject, tip string) *Hover {
-	var h *Hover
-	h = NewHover(o, func(in bool) {
+	h := NewHover(o, nil)
+	h.tip = tip
+	h.f = func(in bool) {
 		if in {
-			showTip(h, tip)
+			showTip(h, h.tip)
 		} else {
 			hideTip(h)
 		}
-	})
+	}
 	return h
 }
+
+// SetTip changes the tip.
+func (h *Hover) SetTip(tip string) { h.tip = tip }
+
+// Tip is what the tip says.
+func (h *Hover) Tip() string { return h.tip }

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"strings"
+	"time"
+
+	"outcrop/engine/wire"
+	"outcrop/gpu"
+	"outcrop/gpu/doctor"
+)
+
+// LiveCards is the computer this program runs on, or a recorded one.
+type LiveCards struct {
+	Root    string // "" is this computer
+	Version string
+}
+
+var _ Cards = (*LiveCards)(nil)
+
+// Detect looks at the machine.
+func (l *LiveCards) Detect() (gpu.Machine, error) {
+	m, _, _, err := gpu.Open(l.Root)
+	return m, err
+}
+
+// Readings follows the machine through a child process, so that a driver that
+// breaks while its sensors are read does not take the window along. The child
+// is started again when it ends, more slowly each time.
+func (l *LiveCards) Readings(f func(wire.Sample)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		pause := time.Second
+		for ctx.Err() == nil {
+			if l.follow(ctx, f) {
+				pause = time.Second
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Minute)
+		}
+	}()
+	return cancel
+}
+
+// follow reads one child's lines until it ends, and says whether any came.
+func (l *LiveCards) follow(ctx context.Context, f func(wire.Sample)) (any bool) {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	root := l.Root
+	if root == "" {
+		root = "/"
+	}
+	cmd := exec.CommandContext(ctx, self, "monitor", "--json", "--root", root)
+	out, err := cmd.StdoutPipe()
+	if err != nil || cmd.Start() != nil {
+		return false
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var s wire.Sample
+		if json.Unmarshal(lines.Bytes(), &s) == nil {
+			any = true
+			f(s)
+		}
+	}
+	cmd.Wait()
+	return any
+}
+
+// FirstLight runs the known-answer tests.
+func (l *LiveCards) FirstLight(ctx context.Context, card gpu.PCI, progress func(doctor.StepResult)) (doctor.Light, error) {
+	m, err := l.Detect()
+	if err != nil {
+		return doctor.Light{}, err
+	}
+	if card != "" {
+		return doctor.Light{}, errors.New("this version computes on the CPU; first light on a card comes with the version that has its kernels")
+	}
+	return doctor.FirstLight(ctx, doctor.CPU(m), doctor.LightOptions{Emit: progress})
+}
+
+// Report makes the text for a bug tracker, without the names of the person.
+func (l *LiveCards) Report() (string, error) {
+	_, fsys, _, err := gpu.Open(l.Root)
+	if err != nil {
+		return "", err
+	}
+	var who doctor.Person
+	if u, err := user.Current(); err == nil {
+		who.User, who.Home = u.Username, u.HomeDir
+	}
+	who.Host, _ = os.Hostname()
+	b, err := doctor.Report(fsys, nil, doctor.Options{}, who, l.Version)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	if _, err := b.WriteTo(&text); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}
