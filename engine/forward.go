@@ -33,6 +33,9 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 		}
 		l := &m.layers[il]
 		m.block(p, l)
+		if m.pool.lost.Load() {
+			return ErrPackLost
+		}
 		if p.err != nil {
 			return p.failed()
 		}

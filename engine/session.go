@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 var (
 	// ErrContextFull: the prompt or the answer does not fit into the context.
 	ErrContextFull = errors.New("the context is full")
+	// ErrPackLost: the pack's file was cut or could not be read any more.
+	ErrPackLost = errors.New("the pack's file changed or its disk failed")
 	// ErrNotFinite: the logits hold a NaN or an infinity, so that any token would be a lie.
 	ErrNotFinite = errors.New("the model computed numbers that are not finite")
 	// ErrRepeating: the answer is one token without end.
@@ -277,11 +280,30 @@ func (s *Session) forward(ctx context.Context, ids []token.ID, outputs int) erro
 	if m.pool == nil {
 		return errors.New("the model is closed")
 	}
-	if err := m.forward(ctx, s.p, ids, outputs); err != nil {
+	err := m.guarded(func() error { return m.forward(ctx, s.p, ids, outputs) })
+	if err != nil {
 		s.broken = m.recurrent
-		return err
 	}
-	return nil
+	return err
+}
+
+// guarded runs a pass and turns a page of the pack that cannot be read into an
+// error.
+func (m *Model) guarded(pass func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if !isFault(r) {
+				panic(r)
+			}
+			m.pool.lost.Store(true)
+		}
+		if m.pool.lost.Load() {
+			m.pool.lost.Store(false)
+			err = fmt.Errorf("%w: %s; open it again", ErrPackLost, m.pack.Path)
+		}
+	}()
+	return pass()
 }
 
 // took records that n of ids, which the last pass ran, are now in the timeline,

@@ -130,16 +130,20 @@ func (d *drafter) see(s *Session, ids []token.ID) {
 	if m.pool == nil {
 		return
 	}
-	if start > 0 && d.have < start {
-		if len(d.hidden) > 0 {
-			m.keepDraft(d, start-1, d.hidden, ids[:1])
+	// A page that cannot be read spoils drafts only; the next pass says so.
+	_ = m.guarded(func() error {
+		if start > 0 && d.have < start {
+			if len(d.hidden) > 0 {
+				m.keepDraft(d, start-1, d.hidden, ids[:1])
+			}
+			d.have = start
 		}
-		d.have = start
-	}
-	if n := len(ids) - 1; n > 0 {
-		m.keepDraft(d, start, rows[:n*d.wide], ids[1:])
-		d.have = start + n
-	}
+		if n := len(ids) - 1; n > 0 {
+			m.keepDraft(d, start, rows[:n*d.wide], ids[1:])
+			d.have = start + n
+		}
+		return nil
+	})
 	d.hidden = append(d.hidden[:0], rows[(len(ids)-1)*d.wide:len(ids)*d.wide]...)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 
 	"outcrop/engine/quant"
@@ -51,6 +52,8 @@ type pool struct {
 	waiting atomic.Bool   // the caller of run is parked
 	ended   chan struct{} // wakes it
 	stopped atomic.Bool
+
+	lost atomic.Bool // a part ran into a page of the file that is not there
 }
 
 const spinLimit = 8000
@@ -83,13 +86,14 @@ func (p *pool) run(j job, n int) {
 	if n <= 0 {
 		return
 	}
+	p.job, p.all = j, int32(n)
 	if n == 1 || len(p.workers) == 1 {
 		for i := 0; i < n; i++ {
-			j.part(i, p.workers[0])
+			p.part(i, p.workers[0])
 		}
+		p.job = nil
 		return
 	}
-	p.job, p.all = j, int32(n)
 	p.done.Store(0)
 	p.claim.Store((p.claim.Load()>>32+1)<<32 | uint64(n))
 	wake := n - 1
@@ -130,14 +134,38 @@ func (p *pool) help(w *worker) {
 		// The part is ours, and run cannot end before it is counted: the
 		// fields of the job stay as they are until then.
 		all := p.all
-		p.job.part(int(all)-int(left), w)
+		p.part(int(all)-int(left), w)
 		if p.done.Add(1) == all && p.waiting.CompareAndSwap(true, false) {
 			p.ended <- struct{}{}
 		}
 	}
 }
 
+// part runs one part. Weights lie in a mapped file: when the file was cut, or
+// its disk fails, reading them is a fault. That must cost the answer, not the
+// process, so it is taken note of here and found by forward.
+func (p *pool) part(i int, w *worker) {
+	defer p.caught()
+	p.job.part(i, w)
+}
+
+func (p *pool) caught() {
+	if r := recover(); r != nil {
+		if !isFault(r) {
+			panic(r)
+		}
+		p.lost.Store(true)
+	}
+}
+
+// isFault tells a fault of memory, which carries its address, from other panics.
+func isFault(r any) bool {
+	_, ok := r.(interface{ Addr() uintptr })
+	return ok
+}
+
 func (p *pool) work(w *worker) {
+	debug.SetPanicOnFault(true)
 	for idle := 0; ; {
 		if uint32(p.claim.Load()) != 0 {
 			p.help(w)
