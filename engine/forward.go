@@ -123,6 +123,7 @@ func (p *pass) room(t, pos int) {
 // finish counts the tokens in.
 func (p *pass) finish(ids []token.ID) {
 	p.st.pos += len(ids)
+	p.st.high = max(p.st.high, p.st.pos)
 	if p.tentative {
 		p.st.book ^= 1
 	}

@@ -240,3 +240,22 @@ func (p *Pack) fileType() string {
 	}
 	return names[n]
 }
+
+// KVBytes is the memory of the caches and states of a session with a context,
+// for a cache type ("" is f16). Layers with a window hold less than the
+// context; KVPerToken of Info counts them as if they did not.
+func (p *Pack) KVBytes(kind string, context int) (int64, error) {
+	s, err := p.specification()
+	if err != nil {
+		return 0, err
+	}
+	k, err := kvKindOf(kind)
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	s.each(func(_ int, l *layerSpec) {
+		n += int64(l.cacheRows(context, defaultChunk))*l.kvBytes(k) + l.stateBytes()
+	})
+	return n, nil
+}

@@ -38,12 +38,13 @@ const kvGroup = 64
 
 // store holds one row of dim values per position and head: (heads, ctx, wide),
 // so that a head's rows follow each other. Memory is touched only where rows
-// are written.
+// are written. The row of a position is position mod ctx: layers with a window
+// keep only as many as they need (cacheRows).
 type store struct {
 	kind       kvKind
 	heads, dim int
 	wide       int // dim, padded with zeros to whole groups in q8 and q4
-	ctx        int
+	ctx        int // rows per head; a multiple of attnBlock when it is less than the context
 	row        int // elements of a row in the slice in use
 	f32        []float32
 	f16        []uint16
@@ -94,7 +95,7 @@ func (s *store) bytes(n int) int64 {
 
 // put stores the row of a head at a position.
 func (s *store) put(w *worker, head, pos int, x []float32) {
-	at := (head*s.ctx + pos) * s.row
+	at := (head*s.ctx + pos%s.ctx) * s.row
 	switch s.kind {
 	case kvF32:
 		copy(s.f32[at:at+s.dim], x)
@@ -118,9 +119,9 @@ func (s *store) pad(w *worker, x []float32) []float32 {
 }
 
 // scores writes the products of q with the rows of a head from pos on:
-// len(dst) of them.
+// len(dst) of them, which lie in one attnBlock.
 func (s *store) scores(w *worker, dst, q []float32, head, pos int) {
-	at := (head*s.ctx + pos) * s.row
+	at := (head*s.ctx + pos%s.ctx) * s.row
 	switch s.kind {
 	case kvF32:
 		for j := range dst {
@@ -137,7 +138,7 @@ func (s *store) scores(w *worker, dst, q []float32, head, pos int) {
 
 // mix adds p[j] times the row at pos+j to dst, which may be shorter than a row.
 func (s *store) mix(w *worker, dst, p []float32, head, pos int) {
-	at := (head*s.ctx + pos) * s.row
+	at := (head*s.ctx + pos%s.ctx) * s.row
 	switch s.kind {
 	case kvF32:
 		for j, v := range p {
@@ -162,4 +163,20 @@ func (s *store) mix(w *worker, dst, p []float32, head, pos int) {
 	if len(dst) != s.wide {
 		quant.AddF32(dst, y[:len(dst)])
 	}
+}
+
+// windowSlack is how many rows a windowed layer keeps beyond its window: the
+// tokens of a pass, and as far as a timeline can be cut back without running
+// it anew.
+const windowSlack = 4096
+
+// cacheRows is how many positions a layer's cache holds for a context.
+func (l *layerSpec) cacheRows(context, chunk int) int {
+	w := l.attn.window
+	if l.mixer != attention || w == 0 {
+		return context
+	}
+	rows := w + max(windowSlack, chunk+maxWindow)
+	rows = (rows + attnBlock - 1) / attnBlock * attnBlock
+	return min(rows, context)
 }

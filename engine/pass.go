@@ -185,6 +185,9 @@ func (p *pass) acts(a *quant.Acts, x []float32, t, n int, floats bool) {
 
 const quantRows = 4
 
+// defaultChunk is how many tokens of a prompt are run at once when nothing is asked.
+const defaultChunk = 512
+
 func quantizeRows(p *pass, _ *layer, i int, _ *worker) {
 	p.quantA.Quantize(i*quantRows, min((i+1)*quantRows, p.quantT))
 }

@@ -154,6 +154,10 @@ func (s *Session) rewind(prompt []token.ID) int {
 	if n == len(prompt) && n == len(s.ids) && len(s.fresh) > 0 && !s.broken {
 		return n // nothing to do at all
 	}
+	if !s.st.reaches(s.m, max(0, min(n, len(prompt)-2))) {
+		s.Reset()
+		return 0
+	}
 	if s.m.recurrent {
 		return s.restore(n, len(prompt))
 	}

@@ -363,3 +363,48 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowedCache: layers with a window keep few rows, and the answer is that
+// of a cache that keeps all.
+func TestWindowedCache(t *testing.T) {
+	path := tinySpec{arch: "gpt-oss", seed: 4}.write(t)
+	text := bytesOf(strings.Repeat("windows see little of what was, ", 200))[:5900]
+	ctx := context.Background()
+	small := load(t, path, Options{Threads: 2, Context: 8000})
+	big := load(t, path, Options{Threads: 2, Context: 8000})
+	for i := range big.layers { // as if every layer saw its whole context
+		if big.layers[i].attn.window > 0 {
+			if rows := big.layers[i].cacheRows(8000, big.chunk); rows >= 5000 {
+				t.Fatalf("layer %d keeps %d rows", i, rows)
+			}
+		}
+	}
+	s, w := session(t, small), session(t, big)
+	for i := range w.st.layers {
+		a := &big.layers[i].attn
+		w.st.layers[i].k = newStore(big.kv, a.kvHeads, a.keyDim, 8000)
+		w.st.layers[i].v = newStore(big.kv, a.kvHeads, a.valDim, 8000)
+	}
+	compare := func(what string, prompt []token.ID) (int, int) {
+		t.Helper()
+		a, err := s.sync(ctx, prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := w.sync(ctx, prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.fresh, w.fresh) {
+			t.Errorf("%s: logits differ by %.1e", what, relative(s.fresh, w.fresh))
+		}
+		return a, b
+	}
+	compare("first", text)
+	if a, _ := compare("a little back", append(slices.Clone(text[:4000]), 'x')); a != 4000 {
+		t.Errorf("%d tokens reused after cutting back by 1900, want 4000", a)
+	}
+	if a, b := compare("far back", append(slices.Clone(text[:1000]), 'x')); a != 0 || b != 1000 {
+		t.Errorf("%d and %d tokens reused after cutting back by 4900, want 0 and 1000", a, b)
+	}
+}

@@ -7,6 +7,7 @@ import "outcrop/engine/quant"
 type state struct {
 	ctx    int
 	pos    int
+	high   int      // positions ever written since the last reset: windowed caches lost what is far below it
 	layers []memory // trunk layers, then draft blocks
 	trunk  int
 
@@ -62,8 +63,9 @@ func newMemory(m *Model, l *layerSpec) memory {
 		if l.attn.kvFrom >= 0 {
 			break
 		}
-		mem.k = newStore(m.kv, l.attn.kvHeads, l.attn.keyDim, m.context)
-		mem.v = newStore(m.kv, l.attn.kvHeads, l.attn.valDim, m.context)
+		rows := l.cacheRows(m.context, m.chunk)
+		mem.k = newStore(m.kv, l.attn.kvHeads, l.attn.keyDim, rows)
+		mem.v = newStore(m.kv, l.attn.kvHeads, l.attn.valDim, rows)
 		if x := l.attn.index; x != nil {
 			mem.raw = newStore(l.attn.index.kind(m.kv), 1, x.dim, m.context)
 			mem.blocks = newStore(l.attn.index.kind(m.kv), 1, x.dim, (m.context+x.ratio-1)/x.ratio)
@@ -131,7 +133,7 @@ func (l *layerSpec) stateBytes() int64 {
 
 // reset forgets everything.
 func (st *state) reset() {
-	st.pos, st.kept = 0, 0
+	st.pos, st.high, st.kept = 0, 0, 0
 	for i := range st.layers {
 		clear(st.layers[i].s)
 		clear(st.layers[i].hist)
@@ -201,4 +203,22 @@ func (st *state) bytes() int64 {
 		n += 4 * int64(len(mem.s)+len(mem.hist)+len(mem.gram))
 	}
 	return n
+}
+
+// reaches says whether a timeline cut back to n tokens still has all rows that
+// its windows see.
+func (st *state) reaches(m *Model, n int) bool {
+	if n == 0 {
+		return true
+	}
+	for i := range m.layers {
+		k := &st.layers[i].k
+		if m.layers[i].mixer != attention || k.ctx == 0 || k.ctx >= st.ctx {
+			continue
+		}
+		if n-m.layers[i].attn.window+1 < st.high-k.ctx {
+			return false
+		}
+	}
+	return true
 }

@@ -26,7 +26,7 @@ const (
 )
 
 type tinySpec struct {
-	arch    string // llama or qwen35
+	arch    string // llama, qwen35 or gpt-oss
 	dim     int
 	layers  int
 	seed    uint64
@@ -109,6 +109,13 @@ func (c tinySpec) write(t testing.TB) string {
 		key("ssm.time_step_rank", uint32(4))
 		key("ssm.inner_size", uint32(64))
 		key("full_attention_interval", uint32(2))
+	}
+	if c.arch == "gpt-oss" {
+		key("context_length", uint32(8192))
+		key("attention.sliding_window", uint32(40))
+		key("expert_count", uint32(4))
+		key("expert_used_count", uint32(2))
+		key("expert_feed_forward_length", uint32(32))
 	}
 	toks, types := byteTokens(), make([]int32, tinyVocab)
 	toks = append(toks, "<|end|>", "<|start|>", "<|turn|>", "qz")
@@ -211,10 +218,18 @@ func (c tinySpec) write(t testing.TB) string {
 			add(blk+"attn_v.weight", 'w', d, kv*hd)
 			add(blk+"attn_output.weight", 'w', heads*hd, d)
 		}
-		if c.arch == "qwen35" {
+		if c.arch != "llama" {
 			add(blk+"post_attention_norm.weight", 'n', d)
 		} else {
 			add(blk+"ffn_norm.weight", 'n', d)
+		}
+		if c.arch == "gpt-oss" {
+			add(blk+"attn_sinks.weight", 'w', heads)
+			add(blk+"ffn_gate_inp.weight", 'w', d, 4)
+			add(blk+"ffn_gate_exps.weight", 'w', d, 32, 4)
+			add(blk+"ffn_up_exps.weight", 'w', d, 32, 4)
+			add(blk+"ffn_down_exps.weight", 'w', 32, d, 4)
+			continue
 		}
 		add(blk+"ffn_gate.weight", 'w', d, ff)
 		add(blk+"ffn_up.weight", 'w', d, ff)
