@@ -270,8 +270,21 @@ func checkMul(t *testing.T, rng *rand.Rand, f *Format, data []byte, rows, count,
 	}
 }
 
+// BenchmarkSweep is the speed of memory itself.
+func BenchmarkSweep(b *testing.B) {
+	for _, size := range []int{1 << 20, 96 << 20} {
+		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
+			data := make([]byte, size)
+			for i := 0; i < size; i += 4096 {
+				data[i] = 1 // pages of their own
+			}
+			perSecond(b, float64(size), "GB/cpu-s", func() { Sweep(data) })
+		})
+	}
+}
+
 // BenchmarkRows is the speed of one activation row with more weights than the
-// caches hold, in bytes of weights; BenchmarkRead is the memory itself.
+// caches hold, in bytes of weights; BenchmarkSweep is the memory itself.
 func BenchmarkRows(b *testing.B) {
 	const n, total = 4096, 96 << 20
 	rng := rand.New(rand.NewPCG(1, 2))

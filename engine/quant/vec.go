@@ -133,6 +133,7 @@ type vecOps struct {
 	mixQ8       func(dst, p []float32, v []byte, stride int)
 	scoresQ4    func(dst, q []float32, k []byte, stride int)
 	mixQ4       func(dst, p []float32, v []byte, stride int)
+	sweep       func(b []byte) uint64
 }
 
 // vec is the set in use.
@@ -145,7 +146,7 @@ var plainVec = vecOps{
 	exp: plainExp, sigmoid: plainSigmoid, silu: plainSiLU, swiGLU: plainSwiGLU, geGLU: plainGeGLU,
 	max: plainMax, expSum: plainExpSum,
 	toF16: plainToF16, scoresF16: plainScoresF16, mixF16: plainMixF16,
-	scoresQ8: plainScoresQ8, mixQ8: plainMixQ8, scoresQ4: plainScoresQ4, mixQ4: plainMixQ4,
+	scoresQ8: plainScoresQ8, mixQ8: plainMixQ8, scoresQ4: plainScoresQ4, mixQ4: plainMixQ4, sweep: plainSweep,
 }
 
 func plainDotF32(a, b []float32) float32 {

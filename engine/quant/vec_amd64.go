@@ -11,7 +11,7 @@ var avx2Vec = vecOps{
 	exp: expAVX2, sigmoid: sigmoidAVX2, silu: siluAVX2, swiGLU: swiGLUAVX2, geGLU: geGLUAVX2,
 	max: maxAVX2, expSum: expSumAVX2,
 	toF16: toF16AVX2, scoresF16: scoresF16AVX2, mixF16: mixF16AVX2,
-	scoresQ8: scoresQ8AVX2, mixQ8: mixQ8AVX2, scoresQ4: scoresQ4AVX2, mixQ4: mixQ4AVX2,
+	scoresQ8: scoresQ8AVX2, mixQ8: mixQ8AVX2, scoresQ4: scoresQ4AVX2, mixQ4: mixQ4AVX2, sweep: sweepAVX2,
 }
 
 //go:noescape
@@ -73,6 +73,11 @@ func scoresQ4x256(dst, q, sums *float32, k *byte, rows, n, stride int)
 
 //go:noescape
 func mixQ4x256(dst, p *float32, v *byte, rows, n, stride int)
+
+//go:noescape
+func sweep256(b *byte, n int) (x uint64)
+
+func sweepAVX2(b []byte) uint64 { return sweep256(&b[0], len(b)) }
 
 func dotAVX2(a, b []float32) (s float32) {
 	n := len(a) &^ 7

@@ -394,6 +394,25 @@ func TestToF16(t *testing.T) {
 	})
 }
 
+func TestSweep(t *testing.T) {
+	eachVec(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(11, 11))
+		for _, n := range []int{0, 5, 255, 256, 700, 5120} {
+			b := make([]byte, n)
+			var want uint64
+			for i := range b {
+				b[i] = byte(rng.Uint32())
+				if i < n&^255 {
+					want ^= uint64(b[i]) << (i % 8 * 8)
+				}
+			}
+			if got := Sweep(b); got != want {
+				t.Errorf("%d bytes: %#x, want %#x", n, got, want)
+			}
+		}
+	})
+}
+
 func BenchmarkVec(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	const n, rows = 128, 32 << 10
