@@ -150,6 +150,9 @@ func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) 
 	}
 	if w := s.windows(); w != nil {
 		winSample(*w, c, h, &r)
+		if s.live != nil {
+			s.live.sensors(c, &r)
+		}
 		r.GTTGrowth = s.growth(c, r.GTT)
 		return r
 	}

@@ -285,3 +285,18 @@ func winSample(w WindowsAnswers, c Card, h Host, r *CardReadings) {
 	a := VRAMAnswer{Source: x.dedicated.Source, Total: c.Memory.Total.Or(0), Used: x.dedicated.Value, HaveUsed: x.dedicated.Known}
 	r.VRAM = FreeVRAM(c, h, []VRAMAnswer{a}, x.procs)
 }
+
+// busOf reads the PCI bus of a location text that ends in
+// "(bus,device,function)", as the registry has it.
+func busOf(loc string) (int, bool) {
+	i := strings.LastIndexByte(loc, '(')
+	if i < 0 {
+		return 0, false
+	}
+	b, _, ok := strings.Cut(loc[i+1:], ",")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(b))
+	return n, err == nil && n >= 0 && n < 256
+}
