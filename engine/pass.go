@@ -200,3 +200,24 @@ func grow(buf *[]float32, n int) []float32 {
 	*buf = (*buf)[:n]
 	return *buf
 }
+
+// bytes is the memory of the buffers.
+func (p *pass) bytes() int64 {
+	n := 0
+	for _, b := range [][]float32{
+		p.x, p.xb, p.y, p.q, p.gateQ, p.k, p.v, p.att, p.hb, p.hu, p.parts, p.u, p.uc, p.z, p.ab, p.braw,
+		p.aside, p.byLayer, p.norm, p.logits, p.eh,
+		p.mix.logits, p.mix.w, p.mix.hb, p.mix.hu, p.mix.out, p.mix.sb, p.mix.su, p.mix.so,
+		p.hyper.n, p.hyper.g, p.hyper.a, p.gram.e, p.gram.k, p.gram.val, p.gram.g, p.gram.n,
+		p.index.q, p.index.k,
+	} {
+		n += 4 * cap(b)
+	}
+	for _, b := range p.cs {
+		n += 4 * cap(b)
+	}
+	for _, b := range [][]int32{p.byHead, p.mix.ids, p.mix.slot, p.mix.start, p.mix.token, p.mix.same, p.index.seen, p.index.n} {
+		n += 4 * cap(b)
+	}
+	return int64(n)
+}

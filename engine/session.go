@@ -44,6 +44,8 @@ type Session struct {
 
 	drafts drafter // proposes tokens that may follow
 	busy   atomic.Bool
+
+	scratch int64 // bytes of buffers that telemetry counts
 }
 
 // snapshot is a copy of all recurrent state after pos tokens, with what came
@@ -65,9 +67,26 @@ const snapshotEvery = 2048
 func (s *Session) Close() error {
 	if s.st != nil {
 		s.m.tele.kv.Add(-s.st.bytes())
+		s.m.tele.scratch.Add(-s.scratch)
 		s.st, s.p, s.snaps = nil, nil, nil
 	}
 	return nil
+}
+
+// count tells telemetry how large the buffers have become.
+func (s *Session) count() {
+	n := s.p.bytes()
+	if s.drafts.p != nil {
+		n += s.drafts.p.bytes()
+	}
+	for i := range s.snaps {
+		n += 4 * int64(cap(s.snaps[i].logits))
+		for _, x := range s.snaps[i].s {
+			n += 4 * int64(cap(x))
+		}
+	}
+	s.m.tele.scratch.Add(n - s.scratch)
+	s.scratch = n
 }
 
 // Tokens is how many tokens the session holds.
@@ -141,6 +160,7 @@ func (s *Session) sync(ctx context.Context, prompt []token.ID) (reused int, err 
 			s.snap()
 		}
 	}
+	s.count()
 	return reused, nil
 }
 

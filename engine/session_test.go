@@ -408,3 +408,36 @@ func TestWindowedCache(t *testing.T) {
 		t.Errorf("%d and %d tokens reused after cutting back by 4900, want 0 and 1000", a, b)
 	}
 }
+
+func TestTelemetry(t *testing.T) {
+	m := tiny(t, "qwen35", Options{Threads: 2, Context: 256})
+	if a := m.Telemetry(); a.Phase != "idle" || a.KV != 0 || a.Threads != 2 || a.ContextSize != 256 || a.Weights == 0 || a.BytesPerToken == 0 {
+		t.Errorf("after load: %+v", a)
+	}
+	s := session(t, m)
+	var during Sample
+	if _, err := s.Generate(context.Background(), Request{Prompt: bytesOf("tell"), MaxTokens: 5, IgnoreEOG: true}, func(Step) error {
+		during = m.Telemetry()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if during.Phase != "decode" || during.PrefillDone != 4 || during.PrefillTotal != 4 || during.PrefillTokS <= 0 || during.DecodeTokS <= 0 || during.MsPerStep <= 0 {
+		t.Errorf("while decoding: %+v", during)
+	}
+	// One attention layer: 2 heads of 16 for key and value in halves, and one
+	// delta net of 4 heads of 16 x 16 with 3 columns of 128.
+	if want := int64(256*2*(16+16)*2 + 4*(4*16*16+3*128)); during.KV != want {
+		t.Errorf("%d bytes of cache, want %d", during.KV, want)
+	}
+	if a := m.Telemetry(); a.Phase != "idle" || a.Tokens != 5 || a.Scratch == 0 || a.ContextUsed < 8 {
+		t.Errorf("afterwards: %+v", a)
+	}
+	s.Close()
+	if a := m.Telemetry(); a.KV != 0 || a.Scratch != 0 {
+		t.Errorf("after the session: %d bytes of cache, %d of buffers", a.KV, a.Scratch)
+	}
+	if kv, err := m.Pack().KVBytes("f16", 256); err != nil || kv != during.KV {
+		t.Errorf("KVBytes says %d, %v; the session took %d", kv, err, during.KV)
+	}
+}
