@@ -55,7 +55,8 @@ type Model struct {
 	tele    telemetry
 
 	sessions sync.WaitGroup
-	trace    func(il int, x []float32) // tests look at the residual stream
+	trace    func(il int, x []float32)    // tests look at the residual stream
+	route    func(il, t int, ids []int32) // tests choose the experts of a token
 }
 
 // Load binds the tensors of a pack and starts the workers. Nothing is copied:

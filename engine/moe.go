@@ -44,8 +44,12 @@ func (m *Model) mixture(p *pass, l *layer) {
 		p.run()
 	}
 	p.tokens(l, choose)
+	if m.route != nil {
+		for t := range T {
+			m.route(l.index, t, x.ids[t*K:(t+1)*K])
+		}
+	}
 	x.sort(T, e)
-	m.count(p, l)
 
 	slots, ff := T*K, e.ff
 	grow(&x.hb, slots*ff)
@@ -55,6 +59,7 @@ func (m *Model) mixture(p *pass, l *layer) {
 		x.got = make([]expertBytes, e.count)
 	}
 	err := m.experts.open(p, l)
+	m.count(p, l)
 	for first := true; err == nil; first = false {
 		var wave []int32
 		if wave, err = m.experts.next(p, l); err != nil || len(wave) == 0 && !first {

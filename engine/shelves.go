@@ -40,6 +40,8 @@ type shelves struct {
 	waiting map[int32]*fetch
 	got     []expertBytes // of the pass
 	failed  error
+	// uncounted: uses of a missing expert by this pass that its count lacks.
+	uncounted float32
 
 	landed  []*fetch
 	parts   []part
@@ -184,7 +186,9 @@ func (s *shelves) open(p *pass, l *layer) error {
 			return err
 		}
 	}
+	s.uncounted = 1
 	s.issue(k)
+	s.uncounted = 0
 	return nil
 }
 
@@ -233,7 +237,7 @@ func (s *shelves) admit(k *shelf, e int32) int {
 		return int(nobody)
 	}
 	at := k.coldest(s.m.heat)
-	if at >= 0 && k.count(s.m.heat, k.copies.who[at]) <= k.count(s.m.heat, e) {
+	if at >= 0 && k.count(s.m.heat, k.copies.who[at]) <= k.count(s.m.heat, e)+s.uncounted {
 		s.m.tiers.evicted.Add(1)
 		return at
 	}

@@ -205,7 +205,12 @@ func printSample(w io.Writer, s wire.Sample) {
 	}
 	add("engine", e.Phase)
 	if e.ContextSize > 0 {
-		add("rate", fmt.Sprintf("%.1f tok/s, %.1f ms a step; prompt %.0f tok/s", e.DecodeTokS, e.MSPerStep, e.PrefillTokS))
+		switch e.Phase {
+		case "decode":
+			add("rate", fmt.Sprintf("%.1f tok/s, %.1f ms a step", e.DecodeTokS, e.MSPerStep))
+		case "prefill":
+			add("prompt", fmt.Sprintf("%d of %d tokens, %.0f tok/s", e.PrefillDone, e.PrefillTotal, e.PrefillTokS))
+		}
 		add("context", fmt.Sprintf("%d of %d tokens", e.ContextUsed, e.ContextSize))
 		add("memory by use", fmt.Sprintf("weights %s, KV %s, scratch %s, re-laid %s", size(e.Use.Weights), size(e.Use.KV), size(e.Use.Scratch), size(e.Use.Relaid)))
 		add("runs on", fmt.Sprintf("%s, %d threads, %s kernels", e.Device, e.Threads, e.Kernel))
@@ -220,6 +225,9 @@ func printSample(w io.Writer, s wire.Sample) {
 	}
 	add("this process", reading(s.Process.RSS)+" ("+reading(s.Process.Anon)+" its own, "+reading(s.Process.Mapped)+" mapped)")
 	add("CPU", reading(s.CPU.Busy)+" of the machine")
+	if s.Guard.Acting {
+		add("guard", s.Guard.Step)
+	}
 	for _, c := range s.Cards {
 		add(c.PCI, fmt.Sprintf("%s: VRAM %s of %s, busy %s, %s, %s", c.Name, reading(c.VRAM), reading(c.Total), reading(c.Busy), reading(c.Temp), reading(c.Power)))
 		if c.WhyIdle != "" {
