@@ -149,7 +149,7 @@ func mulFloats(k *kernels, f *Format, dst []float32, ldd int, w []byte, rows int
 			}
 			g.x[i] = unsafe.Pointer(&a.x[t*a.n])
 		}
-		g.dst = unsafe.Pointer(&dst[j*ldd])
+		g.dst, g.rows = unsafe.Pointer(&dst[j*ldd]), rows // the kernel counts rows down
 		k.floats[f.Type](&g.gemv)
 	}
 	clear(g.x[:])
