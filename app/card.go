@@ -35,7 +35,7 @@ func newCard(a *App) page {
 	pad := theme.Size(widget.SizePage)
 	p.scroll = widget.NewPageScroll(widget.Inset(4, pad, 28, pad, p.body))
 	p.root = widget.Over(p.scroll)
-	p.draw()
+	p.machineChanged()
 	return p
 }
 
@@ -57,7 +57,7 @@ func (p *cardPage) shown(on bool) {
 func (p *cardPage) storeOpened() { p.light.reload() }
 
 func (p *cardPage) machineChanged() {
-	if !p.picked {
+	if !p.picked && p.a.machine.known {
 		p.card = ""
 		if c := recipe.Best(p.a.machine.machine); c != nil {
 			p.card = c.PCI

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,7 +13,9 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/test"
 
+	"outcrop/app/gateway"
 	"outcrop/app/store"
+	"outcrop/app/widget"
 	"outcrop/engine/catalog"
 	"outcrop/engine/plan"
 	"outcrop/engine/wire"
@@ -312,7 +315,8 @@ func newRigIn(t *testing.T, look Look, dir string) *rig {
 	r := &rig{t: t, engine: newFakeEngine(), packs: newFakePacks(), cards: &fakeCards{machine: testMachine()},
 		queue: make(chan func(), 10000), ticks: map[int]func(){}, now: time.Now()}
 	r.a = New(f, Deps{
-		Engine: r.engine, Packs: r.packs, Cards: r.cards, DataDir: dir, Version: "test",
+		Engine: r.engine, Packs: r.packs, Cards: r.cards, DataDir: "the data folder", Version: "test",
+		Gateway:   &gateway.Gateway{Target: func() (string, string) { return "", "" }},
 		OpenStore: func() (*store.Store, error) { return store.Open(HistoryPath(dir)) },
 		UI:        func(f func()) { r.queue <- f },
 		Work:      func(f func()) { f() },
@@ -379,6 +383,57 @@ func (r *rig) until(what string, ok func() bool) {
 }
 
 func (r *rig) typeKey(o fyne.Focusable, k fyne.KeyName) { o.TypedKey(&fyne.KeyEvent{Name: k}) }
+
+// feed tells n seconds of an engine on the card: loading, reading a prompt,
+// answering, and RAM that gets tight.
+func (r *rig) feed(n int) {
+	for i := range n {
+		f := float64(i) / float64(n)
+		s := wire.Sample{Time: r.now, Pack: "starter", Engine: wire.Engine{Status: "ok", Phase: "decode", DecodeTokS: 34 + 5*math.Sin(float64(i)/7), MSPerStep: 28, ContextUsed: 1800 + 12*i, ContextSize: 65536,
+			Tokens: int64(30 * i), Drafted: 100, Accepted: 74, Threads: 8, Device: "Arc A770", Use: wire.Use{Weights: 6 * gib, KV: gib, Scratch: 400 * mib}}}
+		if i%30 < 4 {
+			s.Engine.Phase, s.Engine.PrefillDone, s.Engine.PrefillTotal = "prefill", 400*(i%30), 1600
+		}
+		b := func(v float64) wire.Reading { return wire.Known(v, "bytes", "/proc/meminfo") }
+		s.Memory = wire.Memory{Total: b(29 * gib), Available: b((20 - 14*f) * gib), SwapUsed: b(0), SomeAvg10: wire.Known(20*f*f, "percent", "/proc/pressure/memory"),
+			FullAvg10: wire.Known(8*f*f, "percent", "/proc/pressure/memory"), Level: "good"}
+		if f > 0.6 {
+			s.Memory.Level = "watch"
+		}
+		if f > 0.85 {
+			s.Memory.Level = "act"
+			s.Guard = wire.Guard{Preset: "daily", Step: "gives back mapped pages", Acting: true, Words: []string{"Gave back 1.2 GiB of mapped pages: 4.4 GiB of RAM were left"}}
+		}
+		s.Process = wire.Process{PID: 77, Anon: b(1.5 * gib), Mapped: b((3 + 6*f) * gib), RSS: b(5 * gib), Major: wire.Known(1234, "", "/proc/77/stat")}
+		s.CPU = wire.CPU{Busy: wire.Known(61, "percent", "/proc/stat"), Process: wire.Known(740, "percent", "/proc/77/stat"), Cores: 8}
+		s.Cards = []wire.Card{{PCI: "0000:03:00.0", Name: "Arc A770", Used: true, Total: b(15.1 * gib), VRAM: b((7.4 + 1.6*f) * gib), Own: b((6.9 + 1.4*f) * gib),
+			Busy: wire.Known(93, "percent", "fdinfo"), Temp: wire.Known(67, "°C", "hwmon"), Power: wire.Unknown("W", "hwmon", "the driver has no such file"), Clock: wire.Known(2400, "MHz", "sysfs")}}
+		s.Tiers = &wire.Tiers{VRAM: 8200, RAM: 1300, File: 500, WaitMS: 6.1}
+		r.residency(&s)
+		r.engine.tell(s)
+		r.pump()
+		r.now = r.now.Add(time.Second)
+	}
+}
+
+func (r *rig) residency(s *wire.Sample) {
+	res := &wire.Residency{Layers: 24, Experts: 64}
+	for l := range res.Layers {
+		for e := range res.Experts {
+			use := 1 / float64(1+(e*37+l*11)%64) / 5
+			tier := widget.TierFile
+			switch {
+			case use > 0.02:
+				tier = widget.TierVRAM
+			case use > 0.006:
+				tier = widget.TierRAM
+			}
+			res.Tier = append(res.Tier, tier)
+			res.Use = append(res.Use, use)
+		}
+	}
+	s.Residency = res
+}
 
 // testMachine is a computer with an Arc A770 on xe.
 func testMachine() gpu.Machine {

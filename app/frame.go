@@ -1,8 +1,11 @@
 package app
 
 import (
+	"strings"
+
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/theme"
+	fynewidget "fyne.io/fyne/v2/widget"
 
 	"outcrop/app/widget"
 )
@@ -22,6 +25,8 @@ type frame struct {
 	state   *widget.Chip
 	light   *widget.Light
 	stack   *fyne.Container
+	banner  *fyne.Container // why the engine ended, over every page
+	gone    string          // what of it was closed
 	sheets  *fyne.Container
 	sheet   *sheet // the panel that is open, or nil
 }
@@ -49,6 +54,8 @@ func newFrame(a *App) *frame {
 
 	f.stack = widget.Over()
 	f.sheets = widget.Over()
+	f.banner = widget.Over()
+	f.banner.Hide()
 	line := func() fyne.CanvasObject { return widget.NewGround(widget.ColorLine, "", 0) }
 	ground := widget.NewGround(theme.ColorNameBackground, "", 0)
 	foot := widget.NewGround(widget.ColorSurface, "", 0)
@@ -58,7 +65,7 @@ func newFrame(a *App) *frame {
 		Objects: nil,
 	}
 	l := f.root.Layout.(*frameLayout)
-	f.root.Objects = []fyne.CanvasObject{ground, side, foot, l.line1, l.line2, f.rail, head, f.stack, f.status, f.sheets, f.toasts, f.tips}
+	f.root.Objects = []fyne.CanvasObject{ground, side, foot, l.line1, l.line2, f.rail, head, f.banner, f.stack, f.status, f.sheets, f.toasts, f.tips}
 	return f
 }
 
@@ -89,6 +96,13 @@ func (l *frameLayout) Layout(_ []fyne.CanvasObject, s fyne.Size) {
 	put(l.foot, 0, s.Height-sh, s.Width, sh)
 	put(f.status, 0, s.Height-sh, s.Width, sh)
 	put(l.head, rw+1, 0, s.Width-rw-1, hh)
+	if f.banner.Visible() {
+		pad := theme.Size(widget.SizePage)
+		bw := s.Width - rw - 1 - 2*pad
+		bh := widget.HeightAt(f.banner, bw)
+		put(f.banner, rw+1+pad, hh, bw, bh)
+		hh += bh + 10
+	}
 	put(f.stack, rw+1, hh, s.Width-rw-1, s.Height-sh-1-hh)
 	put(f.sheets, 0, 0, s.Width, s.Height)
 	put(f.toasts, 0, 0, s.Width, s.Height)
@@ -140,7 +154,42 @@ func (f *frame) engine(s EngineState) {
 	f.light.Set(state)
 	f.state.Set(words)
 	f.state.SetColor(color)
+	f.ended(s)
 	f.root.Refresh()
+}
+
+// ended says over every page why the engine ended, what its readings were and
+// what helps, with one button that starts it again.
+func (f *frame) ended(s EngineState) {
+	if s.Phase != EngineEnded {
+		f.gone = ""
+		f.banner.Hide()
+		return
+	}
+	if f.gone == s.Text {
+		return
+	}
+	text := widget.V(3, widget.NewParagraph(s.Text))
+	if more := strings.TrimSpace(memoryWords(s.Before, s.BeforeOwn) + " " + s.Next); more != "" {
+		text.Add(widget.NewNote(more))
+	}
+	again := fynewidget.NewButton(tr("Start it again"), f.a.startLast)
+	again.Importance = fynewidget.HighImportance
+	row := widget.H(10, widget.NewLight(widget.StateAct), widget.Flex(text))
+	if len(s.Log) > 0 {
+		row.Add(widget.NewIconButton("terminal", tr("Its last lines"), func() {
+			f.openSheet(900, widget.V(10, widget.NewHeading(tr("The engine's last lines")), widget.Sized(0, 300, widget.NewCode("", strings.Join(s.Log, "\n")))))
+		}))
+	}
+	row.Add(again)
+	row.Add(widget.NewIconButton("close", tr("Close"), func() {
+		f.gone = s.Text
+		f.banner.Hide()
+		f.root.Refresh()
+	}))
+	f.banner.Objects = []fyne.CanvasObject{widget.Over(widget.NewGround(widget.ColorSurface, widget.ColorAct, 8), widget.Inset(10, 8, 10, 12, row))}
+	f.banner.Show()
+	f.banner.Refresh()
 }
 
 // engineWords says the engine's state in a few words.

@@ -51,8 +51,18 @@ func (l *LivePacks) downloader() *catalog.Downloader {
 	return d
 }
 
-// List gives the starter and what the user added.
-func (l *LivePacks) List() ([]catalog.Entry, error) { return l.Catalog.List() }
+// List gives the starter, unpacked so that it can be started, and what the
+// user added.
+func (l *LivePacks) List() ([]catalog.Entry, error) {
+	path, err := l.Catalog.Starter()
+	list, lerr := l.Catalog.List()
+	for i := range list {
+		if list[i].Demo && err == nil {
+			list[i].Path = path
+		}
+	}
+	return list, errors.Join(err, lerr)
+}
 
 // Add puts what lies at a path on the list.
 func (l *LivePacks) Add(path string) ([]catalog.Entry, error) { return l.Catalog.Add(path, "") }

@@ -180,8 +180,8 @@ func (p *monitorPage) drawVRAM(d widget.ChartData, begin time.Time) {
 		default:
 			reason = why(c.VRAM)
 			if c.Total.Known {
-				d.Max = widget.NiceMax(c.Total.Value/gib) * gib
-				d.Limits = []widget.Limit{{Value: c.Total.Value, Text: tr("%s, %s", c.Name, size(c.Total.Value)), Color: widget.ColorDim}}
+				d.Max = c.Total.Value
+				d.Limits = []widget.Limit{{Value: c.Total.Value, Text: c.Name, Color: widget.ColorDim}}
 			}
 		}
 	}
@@ -222,8 +222,7 @@ func (p *monitorPage) drawRAM(d widget.ChartData, begin time.Time) {
 	if last != nil {
 		m := last.sample.Memory
 		if m.Total.Known {
-			d.Max = widget.NiceMax(m.Total.Value/gib) * gib
-			d.Limits = []widget.Limit{{Value: m.Total.Value, Text: size(m.Total.Value), Color: widget.ColorDim}}
+			d.Max = m.Total.Value
 		}
 		reason = why(m.Available)
 	}

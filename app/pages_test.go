@@ -3,6 +3,7 @@ package app
 import (
 	"testing"
 
+	"outcrop/app/widget"
 	"outcrop/engine/wire"
 )
 
@@ -34,6 +35,7 @@ func TestPagesBuild(t *testing.T) {
 		settle(r.a.win)
 		shot(t, r.a.win, "chat-drawer-"+string(look))
 		c.toggleDrawer()
+		r.feed(75)
 		for _, p := range pageTable() {
 			r.a.visit(p.id)
 			r.pump()
@@ -44,6 +46,24 @@ func TestPagesBuild(t *testing.T) {
 			if p.id != "chat" {
 				shot(t, r.a.win, p.id+"-"+string(look))
 			}
+			if s, ok := map[string]*widget.PageScroll{"card": cardScroll(r.a), "monitor": monitorScroll(r.a)}[p.id]; ok && s != nil {
+				s.ScrollToBottom()
+				shot(t, r.a.win, p.id+"-below-"+string(look))
+			}
 		}
 	}
+}
+
+func cardScroll(a *App) *widget.PageScroll {
+	if p, ok := a.built["card"].(*cardPage); ok {
+		return p.scroll
+	}
+	return nil
+}
+
+func monitorScroll(a *App) *widget.PageScroll {
+	if p, ok := a.built["monitor"].(*monitorPage); ok {
+		return p.scroll
+	}
+	return nil
 }

@@ -141,13 +141,16 @@ func (p *cardPage) line(l recipe.Line, now recipe.Change) fyne.CanvasObject {
 		state = tr("set now to %s", now.Now)
 	case "same":
 		state = tr("set already")
+		if l.Unset {
+			state = tr("not set, as it should be")
+		}
 	}
 	if state != "" {
 		name.Add(widget.NewCaption(state).Cutting(100))
 	}
 	why := widget.V(2, widget.NewNote(l.Why).In(color))
-	if l.Obsolete != "" {
-		why.Add(widget.NewNote(tr("Not needed once: %s", l.Obsolete)))
+	if l.Obsolete != "" && l.Obsolete != "nothing planned" {
+		why.Add(widget.NewNote(tr("Goes away with: %s", l.Obsolete)))
 	}
 	if l.Reported != "" && l.Reported != l.Value {
 		why.Add(widget.NewNote(tr("The report had: %s", l.Reported)))

@@ -58,6 +58,7 @@ func (p *settingsPage) find(name string) { p.search.SetText(name) }
 
 func (p *settingsPage) draw() {
 	p.body.Objects = nil
+	var box *fyne.Container
 	group := ""
 	for _, s := range settingTable() {
 		if p.query != "" && !strings.Contains(strings.ToLower(tr(s.name)+" "+tr(s.words)+" "+tr(s.group)), p.query) {
@@ -65,9 +66,13 @@ func (p *settingsPage) draw() {
 		}
 		if s.group != group {
 			group = s.group
+			box = widget.V(0)
 			p.body.Add(widget.Inset(14, 0, 2, 0, widget.NewHeading(tr(group))))
+			p.body.Add(widget.Over(widget.NewGround("", widget.ColorLine, 8), widget.Inset(2, 12, 2, 12, box)))
+		} else {
+			box.Add(widget.Rule())
 		}
-		p.body.Add(p.row(s))
+		box.Add(p.row(s))
 	}
 	if len(p.body.Objects) == 0 {
 		p.body.Add(widget.NewNote(tr("No setting is called that.")))
@@ -87,7 +92,7 @@ func (p *settingsPage) row(s setting) fyne.CanvasObject {
 		left.Add(widget.NewNote(tr(s.words)))
 	}
 	note := tr("Default: %s", s.standard(p.a))
-	line := widget.H(2, widget.NewCaption(note).Cutting(80))
+	line := widget.H(2, widget.Flex(widget.NewNote(note)))
 	if s.set(&p.a.settings) {
 		line.Add(widget.NewLink(tr("Back to the default"), func() {
 			p.a.change(s.reset)
@@ -96,8 +101,7 @@ func (p *settingsPage) row(s setting) fyne.CanvasObject {
 		}))
 	}
 	left.Add(line)
-	return widget.Over(widget.NewGround(widget.ColorSurface, widget.ColorLine, 8), widget.Inset(10, 12, 10, 12,
-		widget.H(16, widget.Flex(left), widget.Wide(theme.TextSize()*17, s.control(p.a)))))
+	return widget.Inset(10, 0, 10, 0, widget.H(16, widget.Flex(left), widget.Wide(theme.TextSize()*17, s.control(p.a))))
 }
 
 // applied puts a changed setting into force.

@@ -156,7 +156,10 @@ func (c *Chart) fill() {
 	}
 	for i, s := range c.data.Series {
 		c.entries[i].name.Set(s.Name)
-		c.entries[i].color = s.Color
+		c.entries[i].color, c.entries[i].box.Opacity = s.Color, 0
+		if s.Stack {
+			c.entries[i].box.Opacity = s.Fill
+		}
 	}
 	c.values()
 }
@@ -298,7 +301,7 @@ func (r *chartRenderer) Layout(s fyne.Size) {
 		c.empty.Set(d.Empty)
 		m := c.empty.MinSize()
 		c.empty.Resize(m)
-		c.empty.Move(fyne.NewPos(x+(w-m.Width)/2, y+(h-m.Height)/2))
+		c.empty.Move(fyne.NewPos(x+(w-m.Width)/2, y+h*0.25-m.Height/2)) // between two lines of the grid
 		r.objs = append(r.objs, c.empty)
 	}
 	c.line.Hidden = true

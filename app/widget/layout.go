@@ -311,6 +311,7 @@ type Ground struct {
 	fynewidget.BaseWidget
 	Fill, Line fyne.ThemeColorName // "" for none
 	Radius     float32
+	Opacity    float64 // of the fill; 0 means 1
 }
 
 // NewGround makes a rectangle.
@@ -336,6 +337,9 @@ func (r *groundRenderer) update() {
 	r.rect.FillColor, r.rect.StrokeColor, r.rect.StrokeWidth = color.Transparent, nil, 0
 	if r.g.Fill != "" {
 		r.rect.FillColor = Color(r.g, r.g.Fill)
+		if r.g.Opacity > 0 {
+			r.rect.FillColor = Fade(r.rect.FillColor, r.g.Opacity)
+		}
 	}
 	if r.g.Line != "" {
 		r.rect.StrokeColor, r.rect.StrokeWidth = Color(r.g, r.g.Line), 1
