@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
-
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // MachineFile is another machine as one text file: the files of sys, proc, dev
 // and the rest that [Detect] reads, what programs answered there, and, in tests,
-// what we want to be found. It is a txtar archive:
+// what we want to be found. It is a txtar archive (golang.org/x/tools/txtar):
 //
 //   - the comment tells the machine and the public report it comes from;
 //   - "-- a/b -> target --" is a symbolic link;
@@ -39,8 +37,8 @@ type RecordedFile struct {
 // ParseMachineFile reads a machine file. Names that are absolute, leave the
 // folder or appear twice are errors: Unpack writes them to disk.
 func ParseMachineFile(data []byte) (*MachineFile, error) {
-	ar := txtar.Parse(data)
-	m := &MachineFile{Comment: strings.TrimSpace(string(ar.Comment))}
+	comment, secs := sections(string(data))
+	m := &MachineFile{Comment: strings.TrimSpace(comment)}
 	seen := map[string]bool{}
 	add := func(f RecordedFile) error {
 		if f.Name == "" || path.IsAbs(f.Name) || path.Clean(f.Name) != f.Name || strings.HasPrefix(f.Name, "..") {
@@ -58,7 +56,7 @@ func ParseMachineFile(data []byte) (*MachineFile, error) {
 		m.Files = append(m.Files, f)
 		return nil
 	}
-	for _, f := range ar.Files {
+	for _, f := range secs {
 		name, target, isLink := strings.Cut(f.Name, " -> ")
 		switch {
 		case isLink:
@@ -66,7 +64,7 @@ func ParseMachineFile(data []byte) (*MachineFile, error) {
 				return nil, err
 			}
 		case strings.HasSuffix(f.Name, "/"):
-			for line := range strings.Lines(string(f.Data)) {
+			for line := range strings.Lines(f.Data) {
 				line = strings.TrimSpace(line)
 				if line == "" {
 					continue
@@ -83,7 +81,7 @@ func ParseMachineFile(data []byte) (*MachineFile, error) {
 				}
 			}
 		default:
-			if err := add(RecordedFile{Name: f.Name, Data: string(f.Data)}); err != nil {
+			if err := add(RecordedFile{Name: f.Name, Data: f.Data}); err != nil {
 				return nil, err
 			}
 		}
@@ -145,22 +143,51 @@ func UnpackFile(file, dir string) error {
 	return m.Unpack(dir)
 }
 
+// sections splits a txtar archive: the text before the first "-- name --" line,
+// and each name with the lines after it. The usual library for this format
+// fails on a line "-- --", and a machine file is foreign input.
+func sections(s string) (comment string, out []RecordedFile) {
+	var b strings.Builder
+	flush := func() {
+		if len(out) == 0 {
+			comment = b.String()
+		} else {
+			out[len(out)-1].Data = b.String()
+		}
+		b.Reset()
+	}
+	for line := range strings.Lines(s) {
+		l := strings.TrimRight(line, "\r\n")
+		if len(l) > 6 && strings.HasPrefix(l, "-- ") && strings.HasSuffix(l, " --") {
+			if name := strings.TrimSpace(l[3 : len(l)-3]); name != "" {
+				flush()
+				out = append(out, RecordedFile{Name: name})
+				continue
+			}
+		}
+		b.WriteString(line)
+	}
+	flush()
+	return comment, out
+}
+
 // Format writes the machine file as text.
 func (m *MachineFile) Format() []byte {
-	ar := txtar.Archive{Comment: []byte(m.Comment + "\n")}
+	var b strings.Builder
+	b.WriteString(m.Comment + "\n")
 	put := func(prefix string, fs []RecordedFile) {
 		for _, f := range fs {
-			n, d := prefix+f.Name, f.Data
 			if f.Target != "" {
-				n, d = n+" -> "+f.Target, ""
+				fmt.Fprintf(&b, "-- %s%s -> %s --\n", prefix, f.Name, f.Target)
+				continue
 			}
-			if d != "" && !strings.HasSuffix(d, "\n") {
-				d += "\n"
+			fmt.Fprintf(&b, "-- %s%s --\n%s", prefix, f.Name, f.Data)
+			if f.Data != "" && !strings.HasSuffix(f.Data, "\n") {
+				b.WriteByte('\n')
 			}
-			ar.Files = append(ar.Files, txtar.File{Name: n, Data: []byte(d)})
 		}
 	}
 	put("", m.Files)
 	put("want/", m.Want)
-	return txtar.Format(&ar)
+	return []byte(b.String())
 }
