@@ -60,21 +60,17 @@ type consts512 struct {
 	doubled [8]byte    // NVFP4: places of quadwords, each twice
 	nibs    uint64     // PDEP masks: a nibble to each byte,
 	tops    uint64     // two bits above it
-	evens   uint64     // PEXT masks: even bits
-	odds    uint64     // odd bits
 
 	// i-quants (grids_avx512_amd64.go).
 	codes2XXS [2][256]byte   // IQ2_XXS: two bits for each of components 0..3; 4..7
-	codes2XS  [2][512]byte   // IQ2_XS
-	codes2S   [2][1024]byte  // IQ2_S
 	codes3XXS [2][256]byte   // IQ3_XXS: three bits for each of four components: low byte; upper four bits
 	codes3S   [2][512]byte   // IQ3_S
-	codes1    [2049]uint16   // IQ1: two bits for each of eight components
-	_         [62]byte       // a gather reads two bytes past its last code
-	at2       [3][4][64]byte // places of the codes of values 64z..64z+63, by places of codes (see gridPlaces)
+	grid2XS   [512]uint64    // IQ2_XS: vectors, 128 too large
+	grid2S    [1024]uint64   // IQ2_S
+	grid1     [2048]uint64   // IQ1: eight times the vectors, 128 too large
+	at2       [4][64]byte    // places of the codes of values 64z..64z+63 of IQ2_XXS
 	at3       [4][64]byte    // the same for four components a code
-	at1       [2][32]uint16  // the same for codes in dwords
-	sign      [3][4][64]byte // places of the signs of values 64z..64z+63, by places of signs
+	sign      [2][4][64]byte // places of the signs of values 64z..64z+63: IQ2_XXS and IQ3_XXS; IQ2_XS
 	bit       [64]byte       // 1 << i%8
 	parity    [8]uint64      // matrix: bit 7 becomes the parity of bits 0..6
 	fields2   [64]byte       // VPMULTISHIFTQB: eight fields of two bits out of 16
@@ -84,12 +80,15 @@ type consts512 struct {
 	levels2   [64]byte       // levels plus 128, by the low two bits
 	levels3   [64]byte       // by the low three bits
 	levelsS   [64]byte
-	levels1   [64]byte      // eight times, plus 128
-	rotate1   [16]uint32    // IQ1_S: rotation of upper bits to bit 8
-	word1     [2][32]uint16 // IQ1_S: places of the words of four vectors each
-	move1     [4][64]byte   // IQ1_S: places of the moves of 32 values each
-	shift1M   [16]uint32    // IQ1_M: shifts of scales
-	tops1M    uint64        // IQ1_M: PEXT mask of the half
+	high1M    [64]byte    // IQ1_M
+	move1     [4][64]byte // IQ1_S: places of the moves of 32 values each
+	move1M    [4][64]byte // IQ1_M: places of the nibbles of 8 values each
+	shift1M   [16]uint32  // IQ1_M: shifts of scales
+	tops1M    uint64      // IQ1_M: PEXT mask of the half
+	bytes     uint64      // PDEP masks: bytes to words,
+	two8      uint64      // two bits to bit 8 of each word,
+	three8    uint64      // three bits
+	sevens    uint64      // PEXT mask of the lower three bits of nibbles
 }
 
 // affine is a matrix for VGF2P8AFFINEQB: bit i of the result is the exclusive
@@ -230,5 +229,4 @@ func (c *consts512) scales() {
 	}
 	c.doubled = [8]byte{0, 0, 1, 1, 2, 2, 3, 3}
 	c.nibs, c.tops = 0x0f0f0f0f0f0f0f0f, 0x3030303030303030
-	c.evens, c.odds = 0x5555555555555555, 0xaaaaaaaaaaaaaaaa
 }

@@ -25,7 +25,6 @@ type consts256 struct {
 	power  [8][16]uint16
 	threeW [16]uint16
 	highW  [16]uint16
-	lowW   [16]uint16
 	// Scales.
 	dwords  [16]byte  // halves 0 of four dwords, then halves 1
 	order16 [16]byte  // bytes 0..15 in the order of record.neg16
@@ -73,7 +72,7 @@ var c256 = func() (c consts256) {
 	}
 	c.half4, c.pair4 = [4]uint64{0, 0, 4, 4}, [4]uint64{0, 4, 0, 4}
 	for i := range 16 {
-		c.ones[i], c.threeW[i], c.highW[i], c.lowW[i] = 1, 3, 0xff00, 0x00ff
+		c.ones[i], c.threeW[i], c.highW[i] = 1, 3, 0xff00
 		c.nan43[i] = 0x7f
 	}
 	for z := range 4 {

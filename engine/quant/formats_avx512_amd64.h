@@ -586,11 +586,47 @@
 	VPSHUFB X31, X4, X4; \
 	VPMOVZXBD X4, Z4
 
+// FOUR brings four vectors of eight to y: R10 is the grid, R13 has their numbers,
+// 16 bits each; t is used up.
+#define FOUR(y, x, t) \
+	MOVWLZX R13, AX; \
+	SHRQ $16, R13; \
+	MOVWLZX R13, R9; \
+	SHRQ $16, R13; \
+	MOVWLZX R13, R15; \
+	SHRQ $16, R13; \
+	VMOVQ (R10)(AX*8), x; \
+	VMOVHPS (R10)(R9*8), x, x; \
+	VMOVQ (R10)(R15*8), t; \
+	VMOVHPS (R10)(R13*8), t, t; \
+	VINSERTI128 $1, t, y, y
+// VECTORS32 brings 32 vectors to Z0-Z3; NUMBERS(k) makes numbers 4k to 4k+3.
+#define VECTORS32(NUMBERS) \
+	NUMBERS(0); \
+	FOUR(Y0, X0, X8); \
+	NUMBERS(1); \
+	FOUR(Y9, X9, X8); \
+	VINSERTI64X4 $1, Y9, Z0, Z0; \
+	NUMBERS(2); \
+	FOUR(Y1, X1, X8); \
+	NUMBERS(3); \
+	FOUR(Y9, X9, X8); \
+	VINSERTI64X4 $1, Y9, Z1, Z1; \
+	NUMBERS(4); \
+	FOUR(Y2, X2, X8); \
+	NUMBERS(5); \
+	FOUR(Y9, X9, X8); \
+	VINSERTI64X4 $1, Y9, Z2, Z2; \
+	NUMBERS(6); \
+	FOUR(Y3, X3, X8); \
+	NUMBERS(7); \
+	FOUR(Y9, X9, X8); \
+	VINSERTI64X4 $1, Y9, Z3, Z3
+
 // IQ2_XS
 #define CONSTS_IQ2_XS \
-	CONSTS_GRID(consts512_fields2, consts512_levels2); \
-	TABLES4(consts512_codes2XS, Z16, Z17, Z18, Z19); \
-	TABLES4(consts512_codes2XS+512, Z20, Z21, Z22, Z23); \
+	VPXOR X12, X12, X12; \
+	VMOVDQA64 Z12, Z26; \
 	VMOVDQU64 ·c512+consts512_bit(SB), Z27; \
 	MOVL $0x3F000000, AX; \
 	VPBROADCASTD AX, Z29; \
@@ -598,73 +634,50 @@
 	VPBROADCASTD AX, Z30; \
 	VMOVDQU ·c512+consts512_order16(SB), X12; \
 	VMOVDQA64 Z12, Z31
+#define NUMBERS2XS(k) \
+	MOVQ (2+8*k)(SI), R13; \
+	ANDQ R8, R13
 #define UNPACK_IQ2_XS \
 	VMOVDQU64 2(SI), Z6; \
+	LEAQ ·c512+consts512_grid2XS(SB), R10; \
 	NIBBLES16(66); \
 	HALF(0, Y5, Z5); \
 	HALFUP(Z29, Z4); \
 	VMULPS Z30, Z5, Z5; \
 	VMULPS Z5, Z4, Z4; \
-	VPMOVB2M Z6, K1; \
-	VPSRLW $1, Z6, Z7; \
-	VPMOVB2M Z7, K2; \
 	VPSRLW $9, Z6, Z12; \
 	VGF2P8AFFINEQB $0, ·c512+consts512_parity(SB), Z12, Z12; \
-	FIND4(consts512_codes2XS, Z16, Z17, Z18, Z19, Z8); \
-	FIND4(consts512_codes2XS+512, Z20, Z21, Z22, Z23, Z9); \
-	PICK(·c512+(consts512_at2+256)(SB), Z0); \
-	PICK(·c512+(consts512_at2+320)(SB), Z1); \
-	PICK(·c512+(consts512_at2+384)(SB), Z2); \
-	PICK(·c512+(consts512_at2+448)(SB), Z3); \
+	MOVQ $0x01ff01ff01ff01ff, R8; \
+	VECTORS32(NUMBERS2XS); \
 	MINUSV(·c512+(consts512_sign+256)(SB), Z0); \
 	MINUSV(·c512+(consts512_sign+320)(SB), Z1); \
 	MINUSV(·c512+(consts512_sign+384)(SB), Z2); \
 	MINUSV(·c512+(consts512_sign+448)(SB), Z3)
 
-// IQ2_S. FIND8: K3 has bit 9 of the numbers.
-#define FIND8(mem, r0, r1, r2, r3, z) \
-	FIND4(mem, r0, r1, r2, r3, z); \
-	VMOVDQU64 ·c512+(mem+512)(SB), Z7; \
-	FIND1(·c512+(mem+576)(SB), Z7, Z14); \
-	VMOVDQU64 ·c512+(mem+640)(SB), Z7; \
-	FIND1(·c512+(mem+704)(SB), Z7, Z10); \
-	VMOVDQU64 ·c512+(mem+768)(SB), Z7; \
-	FIND1(·c512+(mem+832)(SB), Z7, Z11); \
-	VMOVDQU64 ·c512+(mem+896)(SB), Z7; \
-	FIND1(·c512+(mem+960)(SB), Z7, Z13); \
-	VMOVDQU8 Z10, K1, Z14; \
-	VMOVDQU8 Z13, K1, Z11; \
-	VMOVDQU8 Z11, K2, Z14; \
-	VMOVDQU8 Z14, K3, z
+// IQ2_S
 #define CONSTS_IQ2_S \
-	CONSTS_GRID(consts512_fields2, consts512_levels2); \
-	TABLES4(consts512_codes2S, Z16, Z17, Z18, Z19); \
-	TABLES4(consts512_codes2S+1024, Z20, Z21, Z22, Z23); \
+	VPXOR X12, X12, X12; \
+	VMOVDQA64 Z12, Z26; \
 	MOVL $0x3F000000, AX; \
 	VPBROADCASTD AX, Z29; \
 	MOVL $0x3E800000, AX; \
 	VPBROADCASTD AX, Z30; \
 	VMOVDQU ·c512+consts512_order16(SB), X12; \
 	VMOVDQA64 Z12, Z31
+#define NUMBERS2S(k) \
+	MOVL (2+4*k)(SI), R13; \
+	MOVBLZX (66+k)(SI), R9; \
+	PDEPQ ·c512+consts512_bytes(SB), R13, R13; \
+	PDEPQ ·c512+consts512_two8(SB), R9, R9; \
+	ORQ R9, R13
 #define UNPACK_IQ2_S \
-	VMOVDQU 2(SI), Y6; \
+	LEAQ ·c512+consts512_grid2S(SB), R10; \
 	NIBBLES16(74); \
 	HALF(0, Y5, Z5); \
 	HALFUP(Z29, Z4); \
 	VMULPS Z30, Z5, Z5; \
 	VMULPS Z5, Z4, Z4; \
-	VPMOVB2M Z6, K1; \
-	MOVQ 66(SI), R13; \
-	PEXTQ ·c512+consts512_evens(SB), R13, R15; \
-	KMOVQ R15, K2; \
-	PEXTQ ·c512+consts512_odds(SB), R13, R15; \
-	KMOVQ R15, K3; \
-	FIND8(consts512_codes2S, Z16, Z17, Z18, Z19, Z8); \
-	FIND8(consts512_codes2S+1024, Z20, Z21, Z22, Z23, Z9); \
-	PICK(·c512+(consts512_at2+512)(SB), Z0); \
-	PICK(·c512+(consts512_at2+576)(SB), Z1); \
-	PICK(·c512+(consts512_at2+640)(SB), Z2); \
-	PICK(·c512+(consts512_at2+704)(SB), Z3); \
+	VECTORS32(NUMBERS2S); \
 	MINUSK(34(SI), Z0); \
 	MINUSK(42(SI), Z1); \
 	MINUSK(50(SI), Z2); \
@@ -750,56 +763,31 @@
 	MINUSK(90(SI), Z2); \
 	MINUSK(98(SI), Z3)
 
-// IQ1: 2048 codes are too many for registers. GATHER brings those of the
-// numbers in idx to z; K3 is used up.
-#define GATHER(idx, z) \
-	KXNORW K3, K3, K3; \
-	VPGATHERDD (R13)(idx*2), K3, z
-// PICK1 turns the codes of 16 vectors into the levels of eight of them.
-#define PICK1(codes, at, z) \
-	VMOVDQU64 at, z; \
-	VPERMW codes, z, z; \
-	VPMULTISHIFTQB z, Z24, z; \
-	VPERMB Z25, z, z
-#define PICKS1 \
-	LEAQ ·c512+consts512_codes1(SB), R13; \
-	GATHER(Z6, Z8); \
-	GATHER(Z7, Z9); \
-	PICK1(Z8, ·c512+consts512_at1(SB), Z0); \
-	PICK1(Z8, ·c512+(consts512_at1+64)(SB), Z1); \
-	PICK1(Z9, ·c512+consts512_at1(SB), Z2); \
-	PICK1(Z9, ·c512+(consts512_at1+64)(SB), Z3)
-
-// IQ1_S
+// IQ1_S. The grid holds eight times the vectors, 128 too large.
 #define CONSTS_IQ1_S \
-	CONSTS_GRID(consts512_fields2, consts512_levels1); \
-	MOVL $0x55555555, AX; \
-	KMOVD AX, K1; \
-	MOVL $0x700, AX; \
-	VPBROADCASTD AX, Z18; \
 	MOVL $7, AX; \
 	VPBROADCASTD AX, Z19; \
 	MOVL $1, AX; \
 	VPBROADCASTD AX, Z20; \
-	VPBROADCASTW AX, X27; \
+	VPBROADCASTW AX, Z27; \
+	VMOVDQU64 ·c512+consts512_move1(SB), Z23; \
+	VMOVDQU64 ·c512+(consts512_move1+64)(SB), Z24; \
+	VMOVDQU64 ·c512+(consts512_move1+128)(SB), Z25; \
+	VMOVDQU64 ·c512+(consts512_move1+192)(SB), Z26; \
 	MOVL $0x3E000000, AX; \
 	VPBROADCASTD AX, Z30; \
-	VMOVDQU64 ·c512+consts512_rotate1(SB), Z21; \
-	VMOVDQU64 ·c512+consts512_word1(SB), Z22; \
-	VMOVDQU64 ·c512+(consts512_word1+64)(SB), Z23; \
 	VMOVDQU ·c512+consts512_dword32(SB), Y12; \
 	VMOVDQA64 Z12, Z31
+#define NUMBERS1S(k) \
+	MOVL (2+4*k)(SI), R13; \
+	MOVWLZX (34+2*k)(SI), R9; \
+	PDEPQ ·c512+consts512_bytes(SB), R13, R13; \
+	PDEPQ ·c512+consts512_three8(SB), R9, R9; \
+	ORQ R9, R13
 #define UNPACK_IQ1_S \
-	VPMOVZXBD 2(SI), Z6; \
-	VPMOVZXBD 18(SI), Z7; \
-	VMOVDQU 34(SI), X10; \
-	VPERMW.Z Z10, Z22, K1, Z8; \
-	VPERMW.Z Z10, Z23, K1, Z9; \
-	VPROLVD Z21, Z8, Z8; \
-	VPROLVD Z21, Z9, Z9; \
-	VPTERNLOGD $0xF8, Z18, Z8, Z6; \
-	VPTERNLOGD $0xF8, Z18, Z9, Z7; \
-	VPSRLW $12, X10, X4; \
+	VMOVDQU 34(SI), X11; \
+	LEAQ ·c512+consts512_grid1(SB), R10; \
+	VPSRLW $12, X11, X4; \
 	VPMOVZXWD X4, Y4; \
 	VPANDD Y19, Y4, Y4; \
 	VPERMD Y4, Y31, Y4; \
@@ -809,35 +797,27 @@
 	HALF(0, X5, Y5); \
 	VMULPS Y30, Y5, Y5; \
 	VMULPS Y5, Y4, Y4; \
-	PICKS1; \
-	VPSRAW $15, X10, X10; \
-	VPADDW X10, X10, X10; \
-	VPADDW X27, X10, X10; \
-	VMOVDQU64 ·c512+consts512_move1(SB), Z12; \
-	VMOVDQU64 ·c512+(consts512_move1+64)(SB), Z13; \
-	VMOVDQU64 ·c512+(consts512_move1+128)(SB), Z14; \
-	VMOVDQU64 ·c512+(consts512_move1+192)(SB), Z15; \
-	VPERMB Z10, Z12, Z12; \
-	VPERMB Z10, Z13, Z13; \
-	VPERMB Z10, Z14, Z14; \
-	VPERMB Z10, Z15, Z15; \
+	VPSRAW $15, X11, X11; \
+	VPADDW X11, X11, X11; \
+	VPADDW X27, X11, X11; \
+	VECTORS32(NUMBERS1S); \
+	VPERMB Z11, Z23, Z12; \
+	VPERMB Z11, Z24, Z13; \
+	VPERMB Z11, Z25, Z14; \
+	VPERMB Z11, Z26, Z15; \
 	VPADDB Z12, Z0, Z0; \
 	VPADDB Z13, Z1, Z1; \
 	VPADDB Z14, Z2, Z2; \
 	VPADDB Z15, Z3, Z3
 
 // IQ1_M. MOVED adds 1, or takes 1 off where bit 3 of the nibble of a vector is
-// set; Z10 has the nibbles.
+// set; Z11 has the nibbles in its odd bytes.
 #define MOVED(at, z) \
-	VMOVDQU64 at, Z12; \
-	VPERMB Z10, Z12, Z12; \
+	VPERMB Z11, at, Z12; \
 	VPTESTMB Z28, Z12, K3; \
 	VPADDB Z27, z, z; \
 	VPSUBB Z29, z, K3, z
 #define CONSTS_IQ1_M \
-	CONSTS_GRID(consts512_fields2, consts512_levels1); \
-	MOVL $0x700, AX; \
-	VPBROADCASTD AX, Z18; \
 	MOVL $7, AX; \
 	VPBROADCASTD AX, Z19; \
 	MOVL $1, AX; \
@@ -847,31 +827,25 @@
 	VPBROADCASTB AX, Z28; \
 	MOVL $2, AX; \
 	VPBROADCASTB AX, Z29; \
+	VMOVDQU64 ·c512+consts512_high1M(SB), Z21; \
+	VMOVDQU64 ·c512+consts512_move1M(SB), Z23; \
+	VMOVDQU64 ·c512+(consts512_move1M+64)(SB), Z24; \
+	VMOVDQU64 ·c512+(consts512_move1M+128)(SB), Z25; \
+	VMOVDQU64 ·c512+(consts512_move1M+192)(SB), Z26; \
 	MOVL $0x3E000000, AX; \
 	VPBROADCASTD AX, Z30; \
 	VMOVDQU64 ·c512+consts512_shift1M(SB), Z31
+#define NUMBERS1M(k) \
+	MOVL (4*k)(SI), R13; \
+	MOVWLZX (32+2*k)(SI), R9; \
+	PDEPQ ·c512+consts512_bytes(SB), R13, R13; \
+	PEXTQ ·c512+consts512_sevens(SB), R9, R9; \
+	PDEPQ ·c512+consts512_three8(SB), R9, R9; \
+	ORQ R9, R13
 #define UNPACK_IQ1_M \
-	VPMOVZXBD (SI), Z6; \
-	VPMOVZXBD 16(SI), Z7; \
-	MOVL 32(SI), R13; \
-	MOVL 36(SI), R15; \
-	PDEPQ ·c512+consts512_nibs(SB), R13, R13; \
-	PDEPQ ·c512+consts512_nibs(SB), R15, R15; \
-	VMOVQ R13, X10; \
-	VPINSRQ $1, R15, X10, X10; \
-	MOVL 40(SI), R13; \
-	MOVL 44(SI), R15; \
-	PDEPQ ·c512+consts512_nibs(SB), R13, R13; \
-	PDEPQ ·c512+consts512_nibs(SB), R15, R15; \
-	VMOVQ R13, X11; \
-	VPINSRQ $1, R15, X11, X11; \
-	VPMOVZXBD X10, Z8; \
-	VPMOVZXBD X11, Z9; \
-	VINSERTI128 $1, X11, Y10, Y10; \
-	VPSLLD $8, Z8, Z8; \
-	VPSLLD $8, Z9, Z9; \
-	VPTERNLOGD $0xF8, Z18, Z8, Z6; \
-	VPTERNLOGD $0xF8, Z18, Z9, Z7; \
+	VPMOVZXWQ 32(SI), Z11; \
+	VPMULTISHIFTQB Z11, Z21, Z11; \
+	LEAQ ·c512+consts512_grid1(SB), R10; \
 	MOVQ 48(SI), R13; \
 	VPMOVZXWD 48(SI), X4; \
 	PEXTQ ·c512+consts512_tops1M(SB), R13, R13; \
@@ -885,8 +859,8 @@
 	VCVTPH2PS Y5, Z5; \
 	VMULPS Z30, Z5, Z5; \
 	VMULPS Z5, Z4, Z4; \
-	PICKS1; \
-	MOVED(·c512+(consts512_sign+512)(SB), Z0); \
-	MOVED(·c512+(consts512_sign+576)(SB), Z1); \
-	MOVED(·c512+(consts512_sign+640)(SB), Z2); \
-	MOVED(·c512+(consts512_sign+704)(SB), Z3)
+	VECTORS32(NUMBERS1M); \
+	MOVED(Z23, Z0); \
+	MOVED(Z24, Z1); \
+	MOVED(Z25, Z2); \
+	MOVED(Z26, Z3)

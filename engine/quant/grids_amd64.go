@@ -7,7 +7,8 @@ package quant
 // among the tables. Then both bytes are brought side by side as often as there
 // are components, VPMULTISHIFTQB moves each component's bits to the bottom of
 // its byte, and VPERMB, which looks at no more than six bits, finds the level.
-// That takes about a third of the time of loads one by one, or of gathers.
+// That takes about a third of the time of gathers. Vectors of eight out of more
+// than 256 are loaded one by one, though: that is faster from there on.
 
 // code is the numbers of the levels of a vector, width bits each.
 func code(v uint64, dim, width int, levels []int8) uint16 {
@@ -22,19 +23,6 @@ func code(v uint64, dim, width int, levels []int8) uint16 {
 	return c
 }
 
-// Where the numbers of a block lie once they are loaded: as groups of four at
-// the start of each 8 bytes (IQ2_XXS), in the even bytes (IQ2_XS), one after
-// the other (IQ2_S, and the signs of IQ3_XXS as the first).
-func gridPlace(kind, n int) byte {
-	switch kind {
-	case 0:
-		return byte(n/4*8 + n%4)
-	case 1:
-		return byte(2 * n)
-	}
-	return byte(n)
-}
-
 // grids fills the constants of the i-quants.
 func (c *consts512) grids() {
 	split := func(low, high []byte, grid func(int) uint64, dim, width int, levels []int8) {
@@ -44,22 +32,31 @@ func (c *consts512) grids() {
 		}
 	}
 	split(c.codes2XXS[0][:], c.codes2XXS[1][:], func(i int) uint64 { return gridIQ2XXS[i] }, 8, 2, levels2)
-	split(c.codes2XS[0][:], c.codes2XS[1][:], func(i int) uint64 { return gridIQ2XS[i] }, 8, 2, levels2)
-	split(c.codes2S[0][:], c.codes2S[1][:], func(i int) uint64 { return gridIQ2S[i] }, 8, 2, levels2)
 	split(c.codes3XXS[0][:], c.codes3XXS[1][:], func(i int) uint64 { return uint64(gridIQ3XXS[i]) }, 4, 3, levels3)
 	split(c.codes3S[0][:], c.codes3S[1][:], func(i int) uint64 { return uint64(gridIQ3S[i]) }, 4, 3, levelsS)
+	// Bytes are small: adding 128 to each, or taking each eight times, leaves
+	// the others alone once they have no sign.
+	const all128 = 0x8080808080808080
+	for i, v := range gridIQ2XS {
+		c.grid2XS[i] = v ^ all128
+	}
+	for i, v := range gridIQ2S {
+		c.grid2S[i] = v ^ all128
+	}
 	for i, v := range gridIQ1 {
-		c.codes1[i] = code(v, 8, 2, levels1)
+		for k := range 8 {
+			c.grid1[i] |= uint64(byte(8*int8(v>>(8*k)))+128) << (8 * k)
+		}
 	}
 	for z := range 4 {
 		for i := range 64 {
 			n := 8*z + i/8 // of the vector of eight that value 64z+i is in
-			for kind := range 3 {
-				c.at2[kind][z][i] = gridPlace(kind, n) | byte(i%2*64)
-				c.sign[kind][z][i] = gridPlace(kind, n)
-			}
-			c.move1[z][i] = byte(2 * (2*z + i/32))
+			fours := byte(n/4*8 + n%4)
+			c.at2[z][i] = fours | byte(i%2*64)
+			c.sign[0][z][i], c.sign[1][z][i] = fours, byte(2*n)
 			c.at3[z][i] = byte(16*z+i/4) | byte(i%2*64)
+			c.move1[z][i] = byte(2 * (2*z + i/32))
+			c.move1M[z][i] = byte(2*n + 1)
 		}
 	}
 	for i := range 64 {
@@ -71,18 +68,12 @@ func (c *consts512) grids() {
 		c.levels2[i] = byte(levels2[min(i%4, 2)]) + 128
 		c.levels3[i] = byte(levels3[i%8]) + 128
 		c.levelsS[i] = byte(levelsS[i%8]) + 128
-		c.levels1[i] = byte(8*levels1[min(i%4, 2)]) + 128
-	}
-	for z := range 2 {
-		for i := range 32 { // word i of values 64z..: the low word of dword 8z+i/4
-			c.at1[z][i] = uint16(2 * (8*z + i/4))
-		}
+		c.high1M[i] = byte(4 * (i % 8 / 2))
 	}
 	c.parity = matrices("00000000", affine([8]byte{1, 2, 4, 8, 16, 32, 64, 127}))
-	for i := range 16 {
-		c.rotate1[i] = uint32(8-3*(i%4)) & 31
-		c.word1[0][2*i], c.word1[1][2*i] = uint16(i/4), uint16(4+i/4)
-		c.shift1M[i] = uint32(3 * (i / 4))
+	for s := range 16 {
+		c.shift1M[s] = uint32(3 * (s / 4))
 	}
 	c.tops1M = 0xf000f000f000f000
+	c.bytes, c.two8, c.three8, c.sevens = 0x00ff00ff00ff00ff, 0x0300030003000300, 0x0700070007000700, 0x7777
 }
