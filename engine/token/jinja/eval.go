@@ -460,12 +460,12 @@ func (x *binaryExpr) eval(in *interp, s *scope) any {
 			}
 		}
 	case "*":
-		if n, ok := b.(int64); ok {
+		if n, _, isInt, ok := number(b); ok && isInt {
 			if v := in.repeat(x.line, a, n); v != nil {
 				return v
 			}
 		}
-		if n, ok := a.(int64); ok {
+		if n, _, isInt, ok := number(a); ok && isInt {
 			if v := in.repeat(x.line, b, n); v != nil {
 				return v
 			}

@@ -350,7 +350,7 @@ func (in *interp) replace(line int, s, from, to string, most int64) string {
 }
 
 func filterRound(in *interp, v any, c *call) any {
-	_, f, isInt, ok := number(v)
+	i, f, isInt, ok := number(v)
 	if !ok {
 		in.mustDefine(c.line, v)
 		fail(c.line, "a %s cannot be rounded", kindOf(v))
@@ -364,7 +364,7 @@ func filterRound(in *interp, v any, c *call) any {
 		return math.Floor(f*p) / p
 	}
 	if isInt {
-		return v
+		return i
 	}
 	if digits >= 0 && digits < 300 {
 		// Python rounds the exact value, halves to even.
@@ -395,6 +395,9 @@ func (c *call) without(n int) *call {
 }
 
 func filterMap(in *interp, v any, c *call) any {
+	if !truth(v) {
+		return in.newList(c.line, nil) // anything empty, even None
+	}
 	items := in.items(c.line, v)
 	out := make([]any, len(items))
 	if attr, ok := c.arg(-1, "attribute"); ok {
@@ -438,6 +441,9 @@ func filterSelect(keep, attr bool) builtin {
 			rest = rest.without(1)
 		}
 		var out []any
+		if !truth(v) {
+			return in.newList(c.line, nil)
+		}
 		for _, x := range in.items(c.line, v) {
 			in.step(c.line)
 			y := x

@@ -3,6 +3,7 @@ package jinja
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 func filterIndent(in *interp, v any, c *call) any {
@@ -31,10 +32,15 @@ func filterIndent(in *interp, v any, c *call) any {
 	return out.b.String()
 }
 
+// filterWordcount counts runs of letters, digits and underscores.
 func filterWordcount(in *interp, v any, c *call) any {
-	n := int64(0)
-	for range strings.FieldsSeq(in.str(c.line, v)) {
-		n++
+	n, inside := int64(0), false
+	for _, r := range in.str(c.line, v) {
+		word := r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r)
+		if word && !inside {
+			n++
+		}
+		inside = word
 	}
 	return n
 }

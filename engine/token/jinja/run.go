@@ -299,7 +299,7 @@ func (n *macroNode) run(in *interp, s *scope, out *output) jump {
 // macro makes a function of statements. The scope is the one it was defined
 // in: a macro sees what that holds when it is called.
 func (in *interp) macro(name string, params []parameter, body []statement, up *scope) *function {
-	return &function{name: name, call: func(in *interp, c *call) any {
+	return &function{name: name, macro: true, call: func(in *interp, c *call) any {
 		if in.depth++; in.depth > maxCalls {
 			tooMuch(c.line, "macros call one another more than %d deep", maxCalls)
 		}

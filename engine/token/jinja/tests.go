@@ -21,15 +21,14 @@ func equalTest(in *interp, v any, c *call) bool {
 
 func unequalTest(in *interp, v any, c *call) bool { return !equalTest(in, v, c) }
 
-// remainder is v modulo the argument, for odd, even and divisibleby.
-func remainder(by int64) func(in *interp, v any, c *call) int64 {
-	return func(in *interp, v any, c *call) int64 {
+// remainderTest asks whether v modulo by, or modulo the argument for 0, is want.
+func remainderTest(by, want int64) builtinTest {
+	return func(in *interp, v any, c *call) bool {
 		n := by
 		if n == 0 {
 			n = c.int(in, 0, "num", "divisibleby", 0)
 		}
-		r, _ := in.arithmetic(c.line, "%", v, n).(int64)
-		return r
+		return in.equal(in.arithmetic(c.line, "%", v, n), want, 0)
 	}
 }
 
@@ -69,9 +68,9 @@ var tests = map[string]builtinTest{
 	"gt": orderTest(">"), "greaterthan": orderTest(">"), ">": orderTest(">"),
 	"ge": orderTest(">="), ">=": orderTest(">="),
 	"in":          func(in *interp, v any, c *call) bool { return in.contains(c.line, c.need(0, "seq", "in"), v) },
-	"odd":         func(in *interp, v any, c *call) bool { return remainder(2)(in, v, c) == 1 },
-	"even":        func(in *interp, v any, c *call) bool { return remainder(2)(in, v, c) == 0 },
-	"divisibleby": func(in *interp, v any, c *call) bool { return remainder(0)(in, v, c) == 0 },
+	"odd":         remainderTest(2, 1),
+	"even":        remainderTest(2, 0),
+	"divisibleby": remainderTest(0, 0),
 	"upper": func(in *interp, v any, c *call) bool {
 		s := in.str(c.line, v)
 		return s == strings.ToUpper(s) && s != strings.ToLower(s)

@@ -66,8 +66,9 @@ type namespace struct{ d *Dict }
 
 // function is anything that can be called.
 type function struct {
-	name string
-	call func(in *interp, c *call) any
+	name  string
+	macro bool
+	call  func(in *interp, c *call) any
 }
 
 // call is the arguments of a call.
@@ -372,6 +373,10 @@ func (in *interp) repr(line int, b *strings.Builder, v any, depth int) {
 		in.repr(line, b, v.d, depth+1)
 		b.WriteByte('>')
 	case *function:
+		if v.macro {
+			b.WriteString("<Macro '" + v.name + "'>")
+			return
+		}
 		b.WriteString("<function " + v.name + ">")
 	case *loopState:
 		b.WriteString("<LoopContext " + strconv.Itoa(v.i+1) + "/" + strconv.Itoa(len(v.items)) + ">")
