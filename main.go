@@ -11,12 +11,16 @@ import (
 
 	"outcrop/app/cli"
 	"outcrop/app/desktop"
+	"outcrop/gpu"
 )
 
 // version is set by the Makefile: -ldflags "-X main.version=...".
 var version = ""
 
 func main() {
+	if gpu.HelperMain(os.Args) { // this process is a sensor helper of another
+		return
+	}
 	os.Exit(cli.Main(context.Background(), cli.Program{
 		Version: versionText(),
 		In:      os.Stdin, Out: os.Stdout, Err: os.Stderr,
