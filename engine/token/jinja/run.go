@@ -9,14 +9,15 @@ import (
 type interp struct {
 	now   time.Time
 	steps int
+	most  int // steps allowed
 	bytes int
 	depth int
 }
 
 // step counts one unit of work.
 func (in *interp) step(line int) {
-	if in.steps++; in.steps > maxSteps {
-		tooMuch(line, "it takes more than %d steps", maxSteps)
+	if in.steps++; in.steps > in.most {
+		tooMuch(line, "it takes more than %d steps", in.most)
 	}
 }
 
