@@ -192,36 +192,41 @@ func attendTile(p *pass, l *layer, i int, w *worker) {
 	tile, n := i/units, h1-h0
 	lo, hi := tile*attnTile, min((tile+1)*attnTile, p.t)
 	rows, size := (hi-lo)*n, c.valDim+2
-	w.acc = room(w.acc, (rows+1)*size)
-	part := w.acc[rows*size:]
+	w.acc = room(w.acc, 2*rows*size)
+	total, part := w.acc[:rows*size], w.acc[rows*size:]
 	for r := range rows {
-		clearPart(w.acc[r*size:(r+1)*size], c.valDim)
+		clearPart(total[r*size:(r+1)*size], c.valDim)
 	}
 	first := c.firstKey(p.pos+lo) / attnBlock
 	last := (p.pos + hi - 1) / attnBlock
 	for b := first; b <= last; b++ {
+		// Tokens that see the whole block go together, others one by one.
+		if c.index == nil && (b+1)*attnBlock <= p.pos+lo+1 && c.firstKey(p.pos+hi-1) <= b*attnBlock {
+			c.rows(p, w, part, size, g, h0, h1, lo, hi, b*attnBlock, (b+1)*attnBlock)
+		} else {
+			for t := lo; t < hi; t++ {
+				c.block(p, w, part[(t-lo)*n*size:], size, g, h0, h1, b, t)
+			}
+		}
 		for r := range rows {
-			c.block(p, w, part, g, h0+r%n, b, lo+r/n)
-			mergePart(w.acc[r*size:(r+1)*size], part, c.valDim)
+			mergePart(total[r*size:(r+1)*size], part[r*size:(r+1)*size], c.valDim)
 		}
 	}
 	for r := range rows {
 		t, h := lo+r/n, h0+r%n
-		c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], w.acc[r*size:(r+1)*size], h)
+		c.finish(p.att[(t*c.heads+h)*c.valDim:(t*c.heads+h+1)*c.valDim], total[r*size:(r+1)*size], h)
 	}
 }
 
 // attendBlock does one block of context of one slice of heads for all tokens.
+// p.parts is (T, blocks, heads, size), so that a slice is one run.
 func attendBlock(p *pass, l *layer, i int, w *worker) {
 	c := &p.core
 	units := c.kvHeads * c.slices
 	g, h0, h1 := c.slice(i % units)
 	b, size := i/units, c.valDim+2
 	for t := range p.t {
-		for h := h0; h < h1; h++ { // p.parts is (T, heads, blocks, size)
-			at := ((t*c.heads+h)*c.blocks + b) * size
-			c.block(p, w, p.parts[at:at+size], g, h, b, t)
-		}
+		c.block(p, w, p.parts[((t*c.blocks+b)*c.heads+h0)*size:], size, g, h0, h1, b, t)
 	}
 }
 
@@ -237,7 +242,7 @@ func mergeBlocks(p *pass, l *layer, i int, w *worker) {
 		t, h := r/c.heads, r%c.heads
 		clearPart(w.acc, c.valDim)
 		for b := c.firstKey(p.pos+t) / attnBlock; b < c.blocks; b++ {
-			at := (r*c.blocks + b) * size
+			at := ((t*c.blocks+b)*c.heads + h) * size
 			mergePart(w.acc, p.parts[at:at+size], c.valDim)
 		}
 		c.finish(p.att[r*c.valDim:(r+1)*c.valDim], w.acc, h)
@@ -296,29 +301,54 @@ func (c *attnCore) finish(y, a []float32, h int) {
 	}
 }
 
-// block computes the partial result of token t and head h over the positions
-// of block b.
-func (c *attnCore) block(p *pass, w *worker, part []float32, g, h, b, t int) {
+// block computes the partial results, (heads, size), of token t and heads h0
+// to h1-1 over the positions of block b.
+func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, h0, h1, b, t int) {
 	pos := p.pos + t
 	from, to := max(c.firstKey(pos), b*attnBlock), min(pos+1, (b+1)*attnBlock)
-	clearPart(part, c.valDim)
-	if from >= to {
-		return
+	switch {
+	case from >= to:
+		for i := range h1 - h0 {
+			clearPart(part[i*size:(i+1)*size], c.valDim)
+		}
+	case c.index != nil && p.index.n[t] >= 0:
+		for i := range h1 - h0 {
+			clearPart(part[i*size:(i+1)*size], c.valDim)
+			c.sparse(p, w, part[i*size:(i+1)*size], g, h0+i, b, t)
+		}
+	default:
+		c.rows(p, w, part, size, g, h0, h1, t, t+1, from, to)
 	}
-	if c.index != nil && p.index.n[t] >= 0 {
-		c.sparse(p, w, part, g, h, b, t)
-		return
+}
+
+// attnRows is how many queries go over a block together.
+const attnRows = 24
+
+// rows computes the partial results, (tokens, heads, size), of tokens t0 to
+// t1-1 and heads h0 to h1-1 over positions from to to-1, which all of them see.
+func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0, t1, from, to int) {
+	n, heads, keys := (t1-t0)*(h1-h0), h1-h0, to-from
+	w.scores = room(w.scores, attnRows*attnBlock)
+	w.query = room(w.query, attnRows*c.keyDim)
+	for r0 := 0; r0 < n; r0 += attnRows {
+		m := min(attnRows, n-r0)
+		for i := range m {
+			t, h := t0+(r0+i)/heads, h0+(r0+i)%heads
+			copy(w.query[i*c.keyDim:(i+1)*c.keyDim], c.q[t*c.qRow+h*c.keyDim:])
+		}
+		c.k.scores(w, w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys)
+		for i := range m {
+			s, a := w.scores[i*attnBlock:i*attnBlock+keys], part[(r0+i)*size:(r0+i+1)*size]
+			quant.ScaleF32(s, c.scale)
+			if c.softcap != 0 {
+				softcap(s, c.softcap)
+			}
+			top := quant.Max(s)
+			clearPart(a, c.valDim)
+			a[c.valDim], a[c.valDim+1] = quant.ExpSum(s, top), top
+		}
+		c.v.mix(w, part[r0*size:], size, c.valDim, w.scores, attnBlock, m, g, from, keys)
 	}
-	w.scores = room(w.scores, attnBlock)
-	s := w.scores[:to-from]
-	c.k.scores(w, s, c.q[t*c.qRow+h*c.keyDim:t*c.qRow+(h+1)*c.keyDim], g, from)
-	quant.ScaleF32(s, c.scale)
-	if c.softcap != 0 {
-		softcap(s, c.softcap)
-	}
-	top := quant.Max(s)
-	part[c.valDim], part[c.valDim+1] = quant.ExpSum(s, top), top
-	c.v.mix(w, part[:c.valDim], s, g, from)
 }
 
 // softcap: x = c * tanh(x/c).

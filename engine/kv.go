@@ -118,50 +118,59 @@ func (s *store) pad(w *worker, x []float32) []float32 {
 	return w.pad
 }
 
-// scores writes the products of q with the rows of a head from pos on:
-// len(dst) of them, which lie in one attnBlock.
-func (s *store) scores(w *worker, dst, q []float32, head, pos int) {
+// scores writes the products of nq queries with n rows of a head from pos on,
+// which lie in one attnBlock: dst[i*ldd+j] is query i times the row at pos+j.
+func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
-	switch s.kind {
-	case kvF32:
-		for j := range dst {
-			dst[j] = quant.DotF32(q[:s.dim], s.f32[at+j*s.row:at+j*s.row+s.dim])
+	if s.kind == kvF16 {
+		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row)
+		return
+	}
+	for i := range nq {
+		dst, q := dst[i*ldd:i*ldd+n], q[i*s.dim:(i+1)*s.dim]
+		switch s.kind {
+		case kvF32:
+			for j := range dst {
+				dst[j] = quant.DotF32(q, s.f32[at+j*s.row:at+j*s.row+s.dim])
+			}
+		case kvQ8:
+			quant.ScoresQ8(dst, s.pad(w, q), s.q[at:], s.row)
+		case kvQ4:
+			quant.ScoresQ4(dst, s.pad(w, q), s.q[at:], s.row)
 		}
-	case kvF16:
-		quant.ScoresF16(dst, q[:s.dim], s.f16[at:], s.row)
-	case kvQ8:
-		quant.ScoresQ8(dst, s.pad(w, q), s.q[at:], s.row)
-	case kvQ4:
-		quant.ScoresQ4(dst, s.pad(w, q), s.q[at:], s.row)
 	}
 }
 
-// mix adds p[j] times the row at pos+j to dst, which may be shorter than a row.
-func (s *store) mix(w *worker, dst, p []float32, head, pos int) {
+// mix adds to dst[i*ldd:][:width], for each of nq queries, the sum of p[i*ldp+j]
+// times the row at pos+j for n rows. width may be less than a row.
+func (s *store) mix(w *worker, dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
-	switch s.kind {
-	case kvF32:
-		for j, v := range p {
-			quant.AxpyF32(dst, v, s.f32[at+j*s.row:at+j*s.row+len(dst)])
+	if s.kind == kvF16 {
+		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row)
+		return
+	}
+	for i := range nq {
+		dst, p := dst[i*ldd:i*ldd+width], p[i*ldp:i*ldp+n]
+		if s.kind == kvF32 {
+			for j, v := range p {
+				quant.AxpyF32(dst, v, s.f32[at+j*s.row:at+j*s.row+width])
+			}
+			continue
 		}
-		return
-	case kvF16:
-		quant.MixF16(dst, p, s.f16[at:], s.row)
-		return
-	}
-	y := dst
-	if len(dst) != s.wide {
-		w.pad = room(w.pad, s.wide)
-		y = w.pad
-		clear(y)
-	}
-	if s.kind == kvQ8 {
-		quant.MixQ8(y, p, s.q[at:], s.row)
-	} else {
-		quant.MixQ4(y, p, s.q[at:], s.row)
-	}
-	if len(dst) != s.wide {
-		quant.AddF32(dst, y[:len(dst)])
+		y := dst
+		if width != s.wide {
+			w.pad = room(w.pad, s.wide)
+			y = w.pad
+			clear(y)
+		}
+		if s.kind == kvQ8 {
+			quant.MixQ8(y, p, s.q[at:], s.row)
+		} else {
+			quant.MixQ4(y, p, s.q[at:], s.row)
+		}
+		if width != s.wide {
+			quant.AddF32(dst, y[:width])
+		}
 	}
 }
 

@@ -22,7 +22,8 @@ type worker struct {
 	parked atomic.Bool
 	wake   chan struct{}
 
-	scores []float32   // attention: scores of one context block; router: scores of experts
+	scores []float32   // attention: scores of a context block; router: scores of experts
+	query  []float32   // attention: queries of a block, one after the other
 	pad    []float32   // cache: a row padded to whole groups
 	cand   []candidate // indexer: blocks to choose from
 	acc    []float32   // attention: partial results
