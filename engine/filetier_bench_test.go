@@ -77,9 +77,24 @@ func TestFileTierSpeed(t *testing.T) {
 			draws[i] = newZipf(rng, n, skew)
 		}
 	}
+	next := make([][]int, len(m.layers))
 	m.route = func(il, _ int, ids []int32) {
-		for i, e := range draws[il].draw(len(ids)) {
+		if next[il] == nil {
+			next[il] = draws[il].draw(len(ids))
+		}
+		for i, e := range next[il] {
 			ids[i] = int32(e)
+		}
+		next[il] = nil
+	}
+	// Guesses are right with this probability.
+	right, _ := strconv.ParseFloat(os.Getenv("OUTCROP_GUESS"), 64)
+	m.foretell = func(il, _ int, ids []int32) {
+		next[il] = draws[il].draw(len(ids))
+		for i, e := range next[il] {
+			if ids[i] = int32(e); rng.Float64() >= right {
+				ids[i] = int32(rng.IntN(m.layers[il].expert.count))
+			}
 		}
 	}
 	run := func(k int) {

@@ -36,6 +36,9 @@ type fetch struct {
 	urgent bool
 	// background: nobody waited for it when it was asked for.
 	background bool
+	guess      bool // of what the next layer may want
+	orphan     bool // a wrong guess: its spare is free once it has landed
+	done       bool // landed in a spare
 
 	left atomic.Int32 // parts not read yet
 	err  error        // first failure; under the reader's mutex

@@ -57,6 +57,7 @@ type Model struct {
 	sessions sync.WaitGroup
 	trace    func(il int, x []float32)    // tests look at the residual stream
 	route    func(il, t int, ids []int32) // tests choose the experts of a token
+	foretell func(il, t int, ids []int32) // and what is expected of the next layer
 }
 
 // Load binds the tensors of a pack and starts the workers. Nothing is copied:

@@ -43,6 +43,8 @@ type shelves struct {
 	// uncounted: uses of a missing expert by this pass that its count lacks.
 	uncounted float32
 
+	ahead   foresight
+	orphans int // spares that a forgotten guess is still read to
 	landed  []*fetch
 	parts   []part
 	cursor  int   // layer that gets the next copy in the background
@@ -56,7 +58,7 @@ type shelves struct {
 // newShelves makes room for budget bytes of copies, -1 for all experts.
 func newShelves(m *Model, budget int64) (*shelves, error) {
 	s := &shelves{
-		m: m, waiting: map[int32]*fetch{},
+		m: m, waiting: map[int32]*fetch{}, ahead: foresight{reads: map[int32]*fetch{}, share: 1},
 		stop: make(chan struct{}), fill: make(chan struct{}, 1), idle: make(chan struct{}),
 	}
 	used := 0
@@ -171,7 +173,12 @@ func (s *shelves) open(p *pass, l *layer) error {
 	// Some may be on their way already, as a guess or for their own sake.
 	n := 0
 	for _, e := range s.missing {
-		if f := k.coming(e); f != nil {
+		if f := s.foreseen(k, e); f != nil {
+			if f.done { // a guess that has landed in a spare
+				p.mix.got[e] = k.at(s.spare(f.spare), e)
+				s.ready, s.lent = append(s.ready, e), append(s.lent, f)
+				continue
+			}
 			s.reader.hurry(f)
 			s.waiting[e] = f
 			s.due++
@@ -181,6 +188,7 @@ func (s *shelves) open(p *pass, l *layer) error {
 		n++
 	}
 	s.missing = s.missing[:n]
+	s.learn(k)
 	if s.slots != nil {
 		if err := s.slots.start(p, l); err != nil {
 			return err
@@ -189,6 +197,7 @@ func (s *shelves) open(p *pass, l *layer) error {
 	s.uncounted = 1
 	s.issue(k)
 	s.uncounted = 0
+	s.foresee(p, l)
 	return nil
 }
 
@@ -208,7 +217,7 @@ func (s *shelves) issue(k *shelf) {
 		e := s.missing[0]
 		f := &fetch{layer: k.l.index, expert: e, place: int(nobody), spare: int(nobody), urgent: true}
 		var buf []byte
-		if at := s.admit(k, e); at >= 0 {
+		if at := s.admit(k, e, s.uncounted); at >= 0 {
 			buf = s.reserve(k, at, f)
 		} else if n := len(s.free); n > 0 {
 			f.spare = s.free[n-1]
@@ -228,8 +237,8 @@ func (s *shelves) issue(k *shelf) {
 }
 
 // admit finds a place for a missing expert: a vacant one, or that of a copy
-// that is used no more than it.
-func (s *shelves) admit(k *shelf, e int32) int {
+// that is used no more than it. uncounted uses of it are not in its count yet.
+func (s *shelves) admit(k *shelf, e int32, uncounted float32) int {
 	if at := k.vacant(); at >= 0 {
 		return at
 	}
@@ -237,7 +246,7 @@ func (s *shelves) admit(k *shelf, e int32) int {
 		return int(nobody)
 	}
 	at := k.coldest(s.m.heat)
-	if at >= 0 && k.count(s.m.heat, k.copies.who[at]) <= k.count(s.m.heat, e)+s.uncounted {
+	if at >= 0 && k.count(s.m.heat, k.copies.who[at]) <= k.count(s.m.heat, e)+uncounted {
 		s.m.tiers.evicted.Add(1)
 		return at
 	}
@@ -351,7 +360,17 @@ func (s *shelves) collect() {
 			}
 		} else {
 			buf = s.spare(f.spare)
-			s.lent = append(s.lent, f)
+			f.done = true
+			switch {
+			case f.orphan:
+				s.orphans--
+				s.free = append(s.free, f.spare)
+			case wanted:
+				s.lent = append(s.lent, f)
+			case f.err != nil: // the layer will ask again and say so
+				s.free = append(s.free, f.spare)
+				delete(s.ahead.reads, f.expert)
+			}
 		}
 		if !wanted {
 			continue
@@ -459,7 +478,7 @@ func (s *shelves) check() error {
 	if n := s.m.tiers.held.Load(); n != held {
 		return fmt.Errorf("copies of experts take %d bytes, %d are counted", held, n)
 	}
-	if n := len(s.free) + len(s.lent); n*s.spareSize != len(s.spares.mem) {
+	if n := len(s.free) + len(s.lent) + len(s.ahead.reads) + s.orphans; n*s.spareSize != len(s.spares.mem) {
 		return fmt.Errorf("%d spare buffers are accounted for, there are %d", n, len(s.spares.mem)/s.spareSize)
 	}
 	return nil
