@@ -3,18 +3,23 @@ package launch
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // PrivateDir makes a fresh directory that only this user can enter (0700),
 // under XDG_RUNTIME_DIR where there is one. Its name is short: a unix socket's
 // path may have no more than 107 bytes.
 func PrivateDir() (string, error) {
+	sweep()
 	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
 		if base == "" || len(base) > 70 {
 			continue
@@ -37,6 +42,23 @@ func PrivateDir() (string, error) {
 		return "", fmt.Errorf("make a private directory for the engine's socket: %w", err)
 	}
 	return dir, nil
+}
+
+// sweep removes the directories of engines that are gone: a program that was
+// killed could not do it. A socket that is young may belong to an engine that
+// is about to listen.
+func sweep() {
+	for _, p := range Running() {
+		if st, err := os.Stat(p); err != nil || time.Since(st.ModTime()) < 10*time.Second {
+			continue
+		}
+		c, err := net.DialTimeout("unix", p, time.Second)
+		if err == nil {
+			c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			os.RemoveAll(filepath.Dir(p))
+		}
+	}
 }
 
 // Running lists the sockets of this user's engines, those of other copies of

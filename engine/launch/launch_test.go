@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -183,5 +185,46 @@ func TestPrivateDir(t *testing.T) {
 	st, err := os.Stat(dir)
 	if err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v", st.Mode(), err)
+	}
+}
+
+// What a killed program left behind goes at the next start; what answers, or
+// is young, stays.
+func TestSweep(t *testing.T) {
+	base, err := os.MkdirTemp("", "oc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(base)
+	t.Setenv("XDG_RUNTIME_DIR", base)
+	t.Setenv("TMPDIR", base)
+	old := time.Now().Add(-time.Hour)
+	make := func(name string, alive, young bool) string {
+		p := filepath.Join(base, dirPrefix+name, socketName)
+		os.Mkdir(filepath.Dir(p), 0o700)
+		l, err := net.Listen("unix", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alive {
+			t.Cleanup(func() { l.Close() })
+		} else {
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			l.Close()
+		}
+		if !young {
+			os.Chtimes(p, old, old)
+		}
+		return p
+	}
+	dead, alive, young := make("dead", false, false), make("alive", true, false), make("young", false, true)
+	if got := Running(); len(got) != 3 {
+		t.Errorf("running: %v", got)
+	}
+	sweep()
+	for p, want := range map[string]bool{dead: false, alive: true, young: true} {
+		if _, err := os.Stat(p); (err == nil) != want {
+			t.Errorf("%s: %v", p, err)
+		}
 	}
 }

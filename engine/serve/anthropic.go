@@ -17,7 +17,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	in, j, herr := b.prepareMessages(r)
+	in, j, herr := b.prepareMessages(w, r)
 	if herr != nil {
 		writeAnthropicError(w, herr)
 		return
@@ -53,9 +53,9 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-func (b *Backend) prepareMessages(r *http.Request) (*wire.AnthropicRequest, *chatJob, *httpError) {
+func (b *Backend) prepareMessages(w http.ResponseWriter, r *http.Request) (*wire.AnthropicRequest, *chatJob, *httpError) {
 	var in wire.AnthropicRequest
-	if err := decode(r, &in); err != nil {
+	if err := decode(w, r, &in); err != nil {
 		return nil, nil, err
 	}
 	if in.MaxTokens < 1 {
@@ -146,7 +146,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in wire.AnthropicRequest
-	if herr := decode(r, &in); herr != nil {
+	if herr := decode(w, r, &in); herr != nil {
 		writeAnthropicError(w, herr)
 		return
 	}

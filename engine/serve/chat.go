@@ -83,7 +83,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	var in wire.ChatRequest
-	if err := decode(r, &in); err != nil {
+	if err := decode(w, r, &in); err != nil {
 		writeError(w, err)
 		return
 	}

@@ -18,7 +18,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	var in wire.CompletionRequest
-	if err := decode(r, &in); err != nil {
+	if err := decode(w, r, &in); err != nil {
 		writeError(w, err)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"outcrop/engine"
 	"outcrop/engine/wire"
@@ -105,11 +106,19 @@ var refused = map[string]string{
 	"suffix":        "text cannot be filled in before a suffix",
 }
 
+// bodyLimit is how long a client may take to send its request.
+const bodyLimit = time.Minute
+
 // decode reads a JSON body into v and refuses what must not be ignored.
-func decode(r *http.Request, v any) *httpError {
+func decode(w http.ResponseWriter, r *http.Request, v any) *httpError {
 	var raw json.RawMessage
-	d := json.NewDecoder(r.Body)
-	if err := d.Decode(&raw); err != nil {
+	// The deadline is for the body only: past it, the server's own look-out for
+	// a client that goes away must not run into it.
+	rc := http.NewResponseController(w)
+	rc.SetReadDeadline(time.Now().Add(bodyLimit))
+	err := json.NewDecoder(r.Body).Decode(&raw)
+	rc.SetReadDeadline(time.Time{})
+	if err != nil {
 		var big *http.MaxBytesError
 		if errors.As(err, &big) {
 			return fail(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "", "the request is larger than %d MiB", big.Limit>>20)

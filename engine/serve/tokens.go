@@ -40,7 +40,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in wire.TokenizeRequest
-	if err := decode(r, &in); err != nil {
+	if err := decode(w, r, &in); err != nil {
 		writeError(w, err)
 		return
 	}
@@ -61,7 +61,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in wire.DetokenizeRequest
-	if err := decode(r, &in); err != nil {
+	if err := decode(w, r, &in); err != nil {
 		writeError(w, err)
 		return
 	}
