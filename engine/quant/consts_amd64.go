@@ -9,17 +9,19 @@ type consts512 struct {
 	flip [64]byte // 0x80
 
 	// 4 bits and more.
-	nib     [8]uint64    // matrices: low nibble in the even 16 bytes, high nibble in the odd
-	nib8    [8]uint64    // the same; with immediate 0x78 less 8 and plus 128
-	nib32   [8]uint64    // low nibble in the lower 32 bytes, high nibble in the upper
-	nib64   [8]uint64    // low nibble in the even 8 bytes, high nibble in the odd
-	low     [8]uint64    // low nibble
-	high    [8]uint64    // high nibble
-	sixth   [2][8]uint64 // Q6_K: upper bits of values 0..63 and 64..127; with 0x60 less 32 and plus 128
-	fifth   [4][8]uint64 // Q5_K: bit 2j to bit 4 in the lower half, bit 2j+1 in the upper
-	sixteen [64]byte     // 16
-	uneven  [64]byte     // levels4 plus 128, four times
-	e2m1    [64]byte     // levelsE2M1 plus 128, four times
+	nib        [8]uint64    // matrices: low nibble in the even 16 bytes, high nibble in the odd
+	nib8       [8]uint64    // the same; with immediate 0x78 less 8 and plus 128
+	nib32      [8]uint64    // low nibble in the lower 32 bytes, high nibble in the upper
+	nib64      [8]uint64    // low nibble in the even 8 bytes, high nibble in the odd
+	low        [8]uint64    // low nibble
+	high       [8]uint64    // high nibble
+	sixth      [2][8]uint64 // Q6_K: upper bits of values 0..63 and 64..127; with 0x60 less 32 and plus 128
+	fifth      [4][8]uint64 // Q5_K: bit 2j to bit 4 in the lower half, bit 2j+1 in the upper
+	sixteen    [64]byte     // 16
+	uneven     [64]byte     // levels4 plus 128, four times
+	e2m1       [64]byte     // levelsE2M1 plus 128, four times
+	relaid3S   [64]byte     // levelsRelaid plus 128, four times
+	relaid3XXS [64]byte
 
 	// 3 bits and less.
 	pairs    [2][8]uint64  // pairs of bits 0 and 1, 2 and 3: lower half, upper half
@@ -158,6 +160,8 @@ func (c *consts512) bits() {
 	for i := range 64 {
 		c.uneven[i] = byte(levels4[i%16]) + 128
 		c.e2m1[i] = byte(levelsE2M1[i%16]) + 128
+		c.relaid3S[i] = byte(levelsRelaid[0][i%16]) + 128
+		c.relaid3XXS[i] = byte(levelsRelaid[1][i%16]) + 128
 		c.quads[i] = byte(i / 4)
 		c.quadBits[i] = byte(i%8/4*32 + 2*(i%4))
 	}

@@ -2,22 +2,24 @@ package quant
 
 // consts256 is what the AVX2 kernels load, by the offsets in go_asm.h.
 type consts256 struct {
-	nib     [32]byte  // 15
-	three   [32]byte  // 3
-	four    [32]byte  // 4
-	one     [32]byte  // 1
-	two     [32]byte  // 2
-	sixteen [32]byte  // 16
-	top2    [32]byte  // 0x30
-	flip    [32]byte  // 0x80
-	sixty4  [32]byte  // 64
-	half4   [4]uint64 // shifts: 0 0 4 4
-	pair4   [4]uint64 // shifts: 0 4 0 4
-	spread  [32]byte  // byte i/8: the byte with the bit of value i
-	bit     [32]byte  // 1 << i%8
-	uneven  [32]byte  // levels4, twice
-	e2m1    [32]byte  // levelsE2M1 plus 16, twice
-	ones    [16]uint16
+	nib        [32]byte  // 15
+	three      [32]byte  // 3
+	four       [32]byte  // 4
+	one        [32]byte  // 1
+	two        [32]byte  // 2
+	sixteen    [32]byte  // 16
+	top2       [32]byte  // 0x30
+	flip       [32]byte  // 0x80
+	sixty4     [32]byte  // 64
+	half4      [4]uint64 // shifts: 0 0 4 4
+	pair4      [4]uint64 // shifts: 0 4 0 4
+	spread     [32]byte  // byte i/8: the byte with the bit of value i
+	bit        [32]byte  // 1 << i%8
+	uneven     [32]byte  // levels4, twice
+	e2m1       [32]byte  // levelsE2M1 plus 16, twice
+	relaid3S   [32]byte  // levelsRelaid plus 16, twice
+	relaid3XXS [32]byte  // plus 64
+	ones       [16]uint16
 	// Q2_0: byte i/4, and pair i%4 of it.
 	quads [32]byte
 	quad  [4][32]byte
@@ -67,6 +69,8 @@ var c256 = func() (c consts256) {
 		c.bit[i] = 1 << (i % 8)
 		c.uneven[i] = byte(levels4[i%16])
 		c.e2m1[i] = byte(levelsE2M1[i%16] + 16)
+		c.relaid3S[i] = byte(levelsRelaid[0][i%16] + 16)
+		c.relaid3XXS[i] = byte(levelsRelaid[1][i%16] + 64)
 		c.quads[i] = byte(i / 4)
 		c.quad[i%4][i] = 3
 	}

@@ -35,15 +35,15 @@ type kernels struct {
 
 	// dot is one row with one activation row, for levels whose kernels take
 	// pairs. Where it is nil, Format.Dot stands in.
-	dot [Q2_0 + 1]func(row []byte, a *Acts, t int) float32
+	dot [typeCount]func(row []byte, a *Acts, t int) float32
 
 	// The rest belongs to levels that work on records (acts.go); all is zero
 	// elsewhere.
 	records  bool
 	quantize func(r *record, x *float32, groups int)
-	rows     [Q2_0 + 1]func(g *gemv) // rows with few activation rows (mul.go)
+	rows     [typeCount]func(g *gemv) // rows with few activation rows (mul.go)
 	floats   [BF16 + 1]func(g *gemv) // the same for F32, F16, BF16
-	many     [Q2_0 + 1]slabKernels   // rows with many activation rows (many.go)
+	many     [typeCount]slabKernels   // rows with many activation rows (many.go)
 
 	floatTails bool // floats takes rows of any length; else of multiples of 16
 

@@ -55,7 +55,7 @@ func operand(row []byte, a *Acts, i, n, size int) neonOperand {
 
 // neonDots are the products of one row with one activation row, as Format.Dot.
 // They allocate nothing.
-var neonDots = [Q2_0 + 1]func(row []byte, a *Acts, i int) float32{
+var neonDots = [typeCount]func(row []byte, a *Acts, i int) float32{
 	Q8_0: func(row []byte, a *Acts, i int) float32 {
 		o := operand(row, a, i, 32, 34)
 		return neonQ8_0(o.w, o.q, o.d, o.blocks)

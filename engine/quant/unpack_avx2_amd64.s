@@ -192,3 +192,17 @@ TEXT ·unpackQ2_0x256(SB), NOSPLIT, $0-8
 row:
 	UNPACK_Q2_0
 	UNPACK_NEXT
+
+// func unpackRelaid3Sx256(p *unpack)
+TEXT ·unpackRelaid3Sx256(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+row:
+	UNPACK_RELAID(consts256_relaid3S)
+	UNPACK_NEXT
+
+// func unpackRelaid3XXSx256(p *unpack)
+TEXT ·unpackRelaid3XXSx256(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+row:
+	UNPACK_RELAID(consts256_relaid3XXS)
+	UNPACK_NEXT

@@ -283,3 +283,23 @@ row:
 	WEIGHTS
 	VMOVUPS Y4, plainRow_scale(BX)
 	UNPACK_NEXT
+
+// func unpackRelaid3Sx512(p *unpack)
+TEXT ·unpackRelaid3Sx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	CONSTS_RELAID(consts512_relaid3S)
+row:
+	UNPACK_RELAID
+	WEIGHTS
+	VMOVUPS Y4, plainRow_scale(BX)
+	UNPACK_NEXT
+
+// func unpackRelaid3XXSx512(p *unpack)
+TEXT ·unpackRelaid3XXSx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	CONSTS_RELAID(consts512_relaid3XXS)
+row:
+	UNPACK_RELAID
+	WEIGHTS
+	VMOVUPS Y4, plainRow_scale(BX)
+	UNPACK_NEXT
