@@ -12,7 +12,7 @@ SHELL := /bin/bash
 
 GO ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -X main.version=$(VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
 # migrated_fynedo: all our calls into the toolkit are on its thread already; without
 # the tag each refresh looks up its goroutine, 15 to 19 % of a streaming window.
 # gles: the small OpenGL binding, 16 instead of 138 CPU-seconds of cgo in a
