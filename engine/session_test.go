@@ -339,27 +339,67 @@ func TestCacheKinds(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: a decoded token allocates nothing.
+// TestNoAllocation: a decoded token allocates nothing, with experts, delta nets,
+// windows and sinks, and with drafts by the pack's own block.
 func TestNoAllocation(t *testing.T) {
-	for _, arch := range []string{"llama", "qwen35"} {
-		m := tiny(t, arch, Options{Threads: 2})
-		s := session(t, m)
-		ctx := context.Background()
-		if _, err := s.sync(ctx, bytesOf("warm up")); err != nil {
+	for _, c := range []struct {
+		name, path string
+		drafts     int
+	}{
+		{"llama", tinySpec{arch: "llama", seed: 3}.write(t), 0},
+		{"qwen35", tinySpec{arch: "qwen35", seed: 3}.write(t), 0},
+		{"gpt-oss", tinySpec{arch: "gpt-oss", seed: 3}.write(t), 0},
+		{"qwen35moe", fixturePath("qwen35moe-nextn"), 0},
+		{"qwen35moe with drafts", fixturePath("qwen35moe-nextn"), 2},
+		{"qwen4exp", fixturePath("qwen4exp"), 0},
+		{"deepseek2", fixturePath("deepseek2-yarn"), 0},
+	} {
+		m := load(t, c.path, Options{Threads: 2, Context: 512})
+		tok, err := m.Pack().Tokenizer()
+		if err != nil {
 			t.Fatal(err)
 		}
-		sm := newSampler(Sampling{Temperature: 0.8, TopP: 0.9, TopK: 40, Repeat: 1.1})
-		ids := make([]token.ID, 1)
-		s.ids = slices.Grow(s.ids, 300)
+		s := session(t, m)
+		s.drafts.fixed = c.drafts
+		if c.drafts == 0 {
+			s.drafts.mode = draftOff
+		}
+		ctx := context.Background()
+		prompt := bytesOf("warm up")
+		if _, err := s.sync(ctx, prompt); err != nil {
+			t.Fatal(err)
+		}
+		r := Request{Prompt: prompt, IgnoreEOG: true}
+		g := answer{
+			s: s, r: &r, res: &Result{}, tok: tok,
+			sampler: newSampler(Sampling{Temperature: 0.8, TopP: 0.9, TopK: 40, Repeat: 1.1}),
+			text:    newStopper(nil), stream: tok.Stream(false),
+		}
+		g.history = append(slices.Grow(g.history, 512), prompt...)
+		s.ids, s.p.text = slices.Grow(s.ids, 512), slices.Grow(s.p.text, 512)
+		id := token.ID(7)
 		step := func() {
-			ids[0] = sm.pick(s.fresh, s.ids)
-			if err := s.advance(ctx, ids, 1); err != nil {
+			var err error
+			if id, _, err = g.step(ctx, id); err != nil {
 				t.Fatal(err)
 			}
 		}
 		step()
-		if n := testing.AllocsPerRun(100, step); n != 0 {
-			t.Errorf("%s: %v allocations per token, want 0", arch, n)
+		step()
+		// The text of a token is a string of its own: at most one per token drawn.
+		most := float64(1 + c.drafts)
+		if n := testing.AllocsPerRun(100, step); n > most {
+			t.Errorf("%s: %v allocations per pass, want no more than the %v texts", c.name, n, most)
+		}
+		ids := []token.ID{5}
+		s.drafts.block = nil
+		if n := testing.AllocsPerRun(20, func() {
+			if err := s.advance(ctx, ids, 1); err != nil {
+				t.Fatal(err)
+			}
+			g.sampler.pick(s.fresh, g.history)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations per token without its text, want 0", c.name, n)
 		}
 	}
 }
