@@ -492,7 +492,7 @@ func readArgs(root fs.FS) []string {
 var envPrefixes = []string{
 	"ONEAPI_", "ZE_", "ZES_", "ZEX_", "ZEL_", "NEO", "UR_", "SYCL_", "IGC_", "OCL_ICD", "OverrideDefaultFP64", "AllowUnrestricted",
 	"Enable", "SetCommandStream", "ProductFamily", "HardwareInfo", "ForceDeviceId", "FilterBdf", "FilterDeviceId",
-	"CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "GPU_", "AMD_", "RUSTICL_", "VK_", "MESA_", "GGML_", "LLAMA_", "STRATA_", "OUTCROP_", "OLLAMA_",
+	"CUDA_VISIBLE", "CUDA_DEVICE", "CUDA_MODULE", "CUDA_CACHE", "CUDA_LAUNCH", "NVIDIA_VISIBLE", "HIP_", "ROCR_", "HSA_", "GPU_", "AMD_", "RUSTICL_", "VK_", "MESA_", "GGML_", "LLAMA_", "STRATA_", "OUTCROP_", "OLLAMA_",
 	"RADV_", "POCL_", "MALLOC_ARENA_MAX", "PYTORCH_", "TORCH_", "CHIP_", "LIBOMPTARGET_", "BCC_", "IPEX_", "DirectSubmission", "ClDevice", "PrintDebug", "PrintXe",
 }
 

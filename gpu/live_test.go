@@ -235,3 +235,42 @@ u zesTemperatureGetState(h t,double*v){*v=t==&tmp[0]?51.5:60;return 0;}
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestLiveCards reads the cards of this machine for a few seconds, where there
+// are any.
+func TestLiveCards(t *testing.T) {
+	m, fsys, live, err := Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := 0
+	for _, c := range m.Cards {
+		if c.Compute() {
+			real++
+		}
+	}
+	if real == 0 {
+		t.Skip("this machine has no card that computes")
+	}
+	s := NewSampler(fsys, m, live)
+	defer s.Close()
+	var rs []CardReadings
+	for i := range 20 {
+		rs = s.Sample(time.Now().Add(time.Duration(i) * time.Second))
+	}
+	start := cpuTime()
+	for i := range 100 {
+		rs = s.Sample(time.Now().Add(time.Duration(20+i) * time.Second))
+	}
+	t.Logf("%.3f ms of a processor a reading", float64(cpuTime()-start)/1e6/100)
+	for i, c := range m.Cards {
+		b, _ := json.MarshalIndent(struct {
+			Card     Card
+			Readings CardReadings
+		}{c, rs[i]}, "", " ")
+		t.Logf("%s", b)
+		if v := rs[i].VRAM; c.Driver == "nvidia" && m.UserMode.CUDA.Found && (!v.Free.Known || v.Free.Value > v.Total.Value || v.Free.Value <= 0) {
+			t.Errorf("%s: %+v", c.PCI, v)
+		}
+	}
+}

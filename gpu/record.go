@@ -24,7 +24,7 @@ func Record(root fs.FS, live Answers) (Machine, *MachineFile, error) {
 	}
 	m := detect(r, a)
 	NewSampler(r, m, false).Sample(timeZero)
-	return m, r.file(a), nil
+	return m, r.file(a, m.Cards), nil
 }
 
 // recorder is a file system that remembers what was asked of it.
@@ -77,6 +77,21 @@ func (r *recorder) ReadLink(name string) (string, error) {
 	return t, err
 }
 
+// ofCard says whether a file of the PCI tree belongs to a card or to a bridge
+// above one. The rest of the bus is nobody's business.
+func ofCard(n string, cards []Card) bool {
+	rest, bus := strings.CutPrefix(n, pciDir+"/")
+	if !bus && !strings.HasPrefix(n, "sys/devices/pci") || strings.Contains(n, "/block/") {
+		return true
+	}
+	for _, c := range cards {
+		if bus && strings.HasPrefix(rest, string(c.PCI)) || !bus && (strings.HasPrefix(n, c.Sysfs+"/") || strings.HasPrefix(c.Sysfs, n[:strings.LastIndexByte(n, '/')+1])) {
+			return true
+		}
+	}
+	return len(cards) == 0 && bus // that there is a bus at all is a fact too
+}
+
 // keepText are the files whose text is kept in full; of others below usr, lib,
 // opt only the existence matters, and package records are kept as answers.
 func keepText(name string) bool {
@@ -99,7 +114,7 @@ func skipFile(name string) bool {
 
 // file builds the machine file. Nothing is read through a link that was itself
 // noted: the link is recorded, and its target on its own.
-func (r *recorder) file(a Answers) *MachineFile {
+func (r *recorder) file(a Answers, cards []Card) *MachineFile {
 	m := &MachineFile{}
 	links := map[string]string{}
 	var ns []string
@@ -108,8 +123,11 @@ func (r *recorder) file(a Answers) *MachineFile {
 	}
 	sort.Strings(ns)
 	for _, n := range ns {
+		// Links of sysfs are facts, and so is the version in a library's name; any
+		// other link is only where a file lies.
 		if i, err := fs.Lstat(r.fs, n); err == nil && i.Mode()&fs.ModeSymlink != 0 {
-			if t, err := fs.ReadLink(r.fs, n); err == nil {
+			t, err := fs.ReadLink(r.fs, n)
+			if err == nil && (strings.HasPrefix(n, "sys/") || strings.Contains(n, ".so.") && pathBase(t) != pathBase(n)) {
 				links[n] = t
 			}
 		}
@@ -125,13 +143,13 @@ func (r *recorder) file(a Answers) *MachineFile {
 		return false
 	}
 	for _, n := range ns {
-		if skipFile(n) || under(n) {
+		if skipFile(n) || under(n) || !ofCard(n, cards) {
 			continue
 		}
 		f := RecordedFile{Name: n}
 		if t, ok := links[n]; ok {
 			f.Target = t
-			if strings.HasPrefix(n, "usr/") || strings.HasPrefix(n, "lib") || strings.HasPrefix(n, "opt/") {
+			if !strings.HasPrefix(n, "sys/") {
 				f.Target = pathBase(t) // the build is in the name
 				if b := n[:strings.LastIndexByte(n, '/')+1] + f.Target; exists(r.fs, n) && !r.seen[b] {
 					m.Files = append(m.Files, RecordedFile{Name: b})
@@ -166,6 +184,8 @@ func (r *recorder) file(a Answers) *MachineFile {
 			f.Data = envText(readEnv(r.fs))
 		case n == "proc/cmdline":
 			f.Data = strings.Join(readArgs(r.fs), " ") + "\n"
+		case n == "proc/self/status":
+			f.Data = onlyKeys(text(r.fs, n), "Uid", "Gid", "Groups", "CapEff")
 		case n == "proc/cpuinfo":
 			f.Data = shortCPU(text(r.fs, n))
 		case n == WindowsFile, keepText(n):
@@ -230,6 +250,17 @@ func groupsOnly(s, login string) string {
 			}
 		}
 		fmt.Fprintf(&b, "%s:x:%s:%s\n", f[0], f[2], member)
+	}
+	return b.String()
+}
+
+// onlyKeys keeps the named "key: value" lines.
+func onlyKeys(s string, keys ...string) string {
+	var b strings.Builder
+	for _, k := range keys {
+		if v, ok := keyed(s, k); ok {
+			b.WriteString(k + ": " + v + "\n")
+		}
 	}
 	return b.String()
 }

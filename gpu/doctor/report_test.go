@@ -203,3 +203,50 @@ func TestReadEngine(t *testing.T) {
 		t.Logf("/bin/sh: %+v %v", e, err)
 	}
 }
+
+// TestReportFromDisk makes reports of machines that are real files, with links
+// of every kind, and of the machine this runs on.
+func TestReportFromDisk(t *testing.T) {
+	for _, name := range []string{"strata-1545-a770-xe", "b570-setup", "amd-mixed-7900-6700", "ollama-7429-3090-4090", "llm-scaler-370-group", "here"} {
+		t.Run(name, func(t *testing.T) {
+			dir := "/"
+			if name != "here" {
+				dir = t.TempDir()
+				if err := gpu.UnpackFile("../recipe/testdata/machines/"+name+".txt", dir); err != nil {
+					t.Fatal(err)
+				}
+				// A link whose target has the same name, as some containers mount
+				// driver libraries, and os-release as distributions have it.
+				os.MkdirAll(filepath.Join(dir, "usr/lib/real"), 0o755)
+				os.WriteFile(filepath.Join(dir, "usr/lib/real/libcuda.so.1"), nil, 0o644)
+				os.Symlink("real/libcuda.so.1", filepath.Join(dir, "usr/lib/libcuda.so.1"))
+				os.Rename(filepath.Join(dir, "etc/os-release"), filepath.Join(dir, "usr/lib/os-release"))
+				os.Symlink("../usr/lib/os-release", filepath.Join(dir, "etc/os-release"))
+			}
+			m, fsys, _, err := gpu.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := Report(fsys, nil, Options{}, Person{}, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mf, err := gpu.ParseMachineFile([]byte(b.Text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			back := t.TempDir()
+			if err := mf.Unpack(back); err != nil {
+				t.Fatal(err)
+			}
+			again := detect(t, os.DirFS(back))
+			got, want := outline(again)+again.Host.Distro.Name, outline(m)+m.Host.Distro.Name
+			if name == "here" { // the RAM left changes while the test runs
+				got, want = again.Host.Distro.Name+again.Host.RAM().String(), m.Host.Distro.Name+m.Host.RAM().String()
+			}
+			if got != want || again.UserMode.CUDA.Found != m.UserMode.CUDA.Found {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
