@@ -3,7 +3,9 @@ package engine
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
+	"outcrop/engine/quant"
 	"outcrop/engine/token"
 )
 
@@ -39,7 +41,8 @@ type TokenProb struct {
 type sampler struct {
 	Sampling
 	rng    *rand.Rand
-	logits []float32
+	logits []float32 // with bias and penalties
+	probs  []float32
 	cand   []candidate
 	counts map[token.ID]int32
 }
@@ -63,36 +66,22 @@ func newSampler(o Sampling) *sampler {
 // every position in turn, which leaves the sequence of draws unchanged.
 func (s *sampler) pick(logits []float32, history []token.ID) token.ID {
 	logits = s.adjust(logits, history)
-	if s.Temperature <= 0 || s.TopK == 1 {
-		return argmax(logits)
+	first := argmax(logits)
+	best := logits[first]
+	if s.Temperature <= 0 || s.TopK == 1 || math.IsInf(float64(best), -1) {
+		return first
 	}
-	best := logits[argmax(logits)]
-	if math.IsInf(float64(best), -1) {
-		return argmax(logits)
-	}
-
-	// p = exp(l - best) for all; top-k and top-p need an order, the rest not.
-	if cap(s.cand) < len(logits) {
-		s.cand = make([]candidate, 0, len(logits))
-	}
-	c := s.cand[:0]
-	var sum float64
-	floor := float32(0)
-	if s.MinP > 0 {
-		floor = s.MinP // the best has p = 1
-	}
-	for i, l := range logits {
-		p := float32(math.Exp(float64(l - best)))
-		sum += float64(p)
-		if p >= floor && p > 0 {
-			c = append(c, candidate{token.ID(i), l, p})
-		}
-	}
+	topK := s.TopK > 0 && s.TopK < len(logits)
 	topP := s.TopP > 0 && s.TopP < 1
-	if s.TopK > 0 && s.TopK < len(c) || topP {
-		c = s.narrow(c, sum)
+	if !topK && !topP && s.MinP <= 0 {
+		return s.drawAll(logits, best)
 	}
 
+	// p = exp(l - best), relative to the best, which has 1.
+	s.probs = room(s.probs, len(logits))
+	copy(s.probs, logits)
+	sum := float64(quant.ExpSum(s.probs, best))
+	c := s.narrow(logits, sum, topK, topP)
 	sum = 0
 	inv := 1 / float64(s.Temperature)
 	for i := range c {
@@ -109,28 +98,69 @@ func (s *sampler) pick(logits []float32, history []token.ID) token.ID {
 	return c[len(c)-1].id
 }
 
-// narrow keeps the TopK best of c and of those the shortest run whose share
-// of sum reaches TopP. It sorts no more than it needs: the best 64, then four
-// times as many, and so on.
-func (s *sampler) narrow(c []candidate, sum float64) []candidate {
-	limit := len(c)
-	if s.TopK > 0 && s.TopK < limit {
-		limit = s.TopK
-		// Top-p then looks at the distribution among the k best.
-		selectBest(c, limit)
-		c = c[:limit]
-		sum = 0
-		for i := range c {
-			sum += float64(c[i].p)
+// drawAll draws from the whole vocabulary.
+func (s *sampler) drawAll(logits []float32, best float32) token.ID {
+	s.probs = room(s.probs, len(logits))
+	copy(s.probs, logits)
+	inv := 1 / s.Temperature
+	quant.ScaleF32(s.probs, inv)
+	at := s.rng.Float64() * float64(quant.ExpSum(s.probs, best*inv))
+	last := token.ID(0)
+	for i, p := range s.probs {
+		if p == 0 {
+			continue
+		}
+		last = token.ID(i)
+		if at -= float64(p); at < 0 {
+			break
 		}
 	}
-	if !(s.TopP > 0 && s.TopP < 1) {
-		sortBest(c)
-		return c
+	return last
+}
+
+// narrow keeps, of all tokens, the TopK best, of those the shortest run whose
+// share reaches TopP, and of those what MinP leaves. The unlikely tokens of a
+// large vocabulary are not looked at when the likely ones are enough.
+func (s *sampler) narrow(logits []float32, sum float64, topK, topP bool) []candidate {
+	for _, floor := range []float32{1e-3, 1e-6, 0} {
+		floor := max(floor, s.MinP)
+		c := s.cand[:0]
+		var mass float64
+		for i, p := range s.probs {
+			if p >= floor && p > 0 {
+				c = append(c, candidate{token.ID(i), logits[i], p})
+				mass += float64(p)
+			}
+		}
+		s.cand = c
+		all := floor <= 0 || floor == s.MinP
+		if !all && (topK && len(c) < s.TopK || topP && !topK && mass < float64(s.TopP)*sum) {
+			continue
+		}
+		if topK && s.TopK < len(c) {
+			selectBest(c, s.TopK)
+			c = c[:s.TopK]
+		}
+		if !topP {
+			sortBest(c)
+			return c
+		}
+		if topK { // top-p looks at the distribution among the k best
+			sum = 0
+			for i := range c {
+				sum += float64(c[i].p)
+			}
+		}
+		return shortest(c, float64(s.TopP)*sum)
 	}
-	want := float64(s.TopP) * sum
+	return s.cand[:1] // not reached: the last floor takes all
+}
+
+// shortest sorts c as far as needed and returns the run of the best whose sum
+// reaches want: the best 64 first, then four times as many, and so on.
+func shortest(c []candidate, want float64) []candidate {
 	for n := 64; ; n *= 4 {
-		n = min(n, limit)
+		n = min(n, len(c))
 		selectBest(c, n)
 		sortBest(c[:n])
 		var acc float64
@@ -139,7 +169,7 @@ func (s *sampler) narrow(c []candidate, sum float64) []candidate {
 				return c[:i+1]
 			}
 		}
-		if n == limit {
+		if n == len(c) {
 			return c
 		}
 	}
@@ -193,6 +223,11 @@ func (s *sampler) adjust(logits []float32, history []token.ID) []float32 {
 // argmax returns the index of the highest value, the lowest index on a tie.
 // NaN never wins.
 func argmax(x []float32) token.ID {
+	if top := quant.Max(x); top > float32(math.Inf(-1)) {
+		if i := slices.Index(x, top); i >= 0 {
+			return token.ID(i)
+		}
+	}
 	best, at := float32(math.Inf(-1)), 0
 	for i, v := range x {
 		if v > best {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -138,5 +139,89 @@ func TestSelectBest(t *testing.T) {
 		if !slices.Equal(c[:k], want[:k]) {
 			t.Fatalf("best %d of %d: got %v, want %v", k, n, c[:k], want[:k])
 		}
+	}
+}
+
+// TestLargeVocabulary: leaving the unlikely tokens out changes nothing.
+func TestLargeVocabulary(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for round := range 40 {
+		logits := make([]float32, 5000)
+		for i := range logits {
+			logits[i] = float32(rng.NormFloat64()) * float32(1+round%8)
+		}
+		for _, o := range []Sampling{
+			{Temperature: 1, TopK: 40}, {Temperature: 0.7, TopP: 0.95}, {Temperature: 1, TopP: 0.999},
+			{Temperature: 1.5, TopK: 3000, TopP: 0.9}, {Temperature: 1, MinP: 0.05}, {Temperature: 1, TopP: 0.9, MinP: 0.2},
+		} {
+			s := newSampler(o)
+			s.pick(logits, nil)
+			got := map[token.ID]bool{}
+			best := logits[argmax(logits)]
+			s.probs = room(s.probs, len(logits))
+			var sum float64
+			for i, l := range logits {
+				s.probs[i] = float32(math.Exp(float64(l - best)))
+				sum += float64(s.probs[i])
+			}
+			for _, c := range s.narrow(logits, sum, o.TopK > 0, o.TopP > 0) {
+				got[c.id] = true
+			}
+			want := plainChoice(logits, o)
+			if d := len(got) - len(want); d < -1 || d > 1 { // one at the border may fall either way
+				t.Errorf("%+v: %d tokens to draw from, want %d", o, len(got), len(want))
+			}
+			for _, id := range want[:len(want)-1] {
+				if !got[id] {
+					t.Fatalf("%+v: token %d is missing", o, id)
+				}
+			}
+		}
+	}
+}
+
+// plainChoice is top-k, top-p and min-p by sorting everything.
+func plainChoice(logits []float32, o Sampling) []token.ID {
+	ids := make([]token.ID, len(logits))
+	for i := range ids {
+		ids[i] = token.ID(i)
+	}
+	sort.Slice(ids, func(i, j int) bool { return logits[ids[i]] > logits[ids[j]] })
+	p := func(id token.ID) float64 { return math.Exp(float64(logits[id] - logits[ids[0]])) }
+	if o.TopK > 0 {
+		ids = ids[:o.TopK]
+	}
+	if o.TopP > 0 {
+		var sum, acc float64
+		for _, id := range ids {
+			sum += p(id)
+		}
+		for i, id := range ids {
+			if acc += p(id); acc >= float64(o.TopP)*sum {
+				ids = ids[:i+1]
+				break
+			}
+		}
+	}
+	n := 0
+	for n < len(ids) && p(ids[n]) >= float64(o.MinP) {
+		n++
+	}
+	return ids[:n]
+}
+
+func BenchmarkPick(b *testing.B) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	logits := make([]float32, 248320)
+	for i := range logits {
+		logits[i] = float32(rng.NormFloat64()) * 3
+	}
+	for _, o := range []Sampling{{}, {Temperature: 0.8}, {Temperature: 0.8, TopK: 40, TopP: 0.95}, {Temperature: 0.7, TopP: 0.8}} {
+		s := newSampler(o)
+		b.Run(fmt.Sprintf("T%v,k%d,p%v", o.Temperature, o.TopK, o.TopP), func(b *testing.B) {
+			for b.Loop() {
+				s.pick(logits, nil)
+			}
+		})
 	}
 }
