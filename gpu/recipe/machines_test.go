@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"outcrop/gpu"
@@ -18,42 +21,17 @@ import (
 
 var update = flag.Bool("update", false, "write the wanted facts, recipes and conditions of the machine files anew")
 
-// machine is one recorded machine, unpacked as a user of --root would.
+// machine is one recorded machine.
 type machine struct {
 	name string
 	path string
 	file *gpu.MachineFile
-	dir  string
+	fs   fstest.MapFS
 	m    gpu.Machine
 }
 
-// unpacked holds all machines, unpacked once for all tests.
-var unpacked []machine
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	dir, err := os.MkdirTemp("", "machines")
-	if err == nil {
-		unpacked, err = unpack(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-func machines(t *testing.T) []machine {
-	t.Helper()
-	if len(unpacked) < 45 {
-		t.Fatalf("%d machine files, want at least 45", len(unpacked))
-	}
-	return unpacked
-}
-
-func unpack(dir string) ([]machine, error) {
+// all holds every recorded machine, read once for all tests.
+var all = sync.OnceValues(func() ([]machine, error) {
 	paths, err := filepath.Glob("testdata/machines/*.txt")
 	if err != nil {
 		return nil, err
@@ -64,25 +42,60 @@ func unpack(dir string) ([]machine, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := gpu.ParseMachineFile(b)
-		if err != nil {
+		x := machine{name: strings.TrimSuffix(filepath.Base(p), ".txt"), path: p, fs: fstest.MapFS{}}
+		if x.file, err = gpu.ParseMachineFile(b); err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
-		name := strings.TrimSuffix(filepath.Base(p), ".txt")
-		x := machine{name: name, path: p, file: f, dir: filepath.Join(dir, name)}
-		if err := gpu.UnpackFile(p, x.dir); err != nil {
-			return nil, err
+		for _, f := range x.file.Files {
+			if f.Target != "" {
+				x.fs[f.Name] = &fstest.MapFile{Data: []byte(f.Target), Mode: fs.ModeSymlink | 0o777}
+			} else {
+				x.fs[f.Name] = &fstest.MapFile{Data: []byte(f.Data), Mode: 0o644}
+			}
 		}
-		if x.m, err = gpu.Detect(os.DirFS(x.dir)); err != nil {
+		if x.m, err = gpu.Detect(x.fs); err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 		out = append(out, x)
 	}
 	return out, nil
+})
+
+func machines(t *testing.T) []machine {
+	t.Helper()
+	out, err := all()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 45 {
+		t.Fatalf("%d machine files, want at least 45", len(out))
+	}
+	return out
+}
+
+// TestUnpacked: a machine unpacked into a folder, as --root has it, is the same
+// machine.
+func TestUnpacked(t *testing.T) {
+	for i, x := range machines(t) {
+		if i%9 != 0 {
+			continue
+		}
+		dir := filepath.Join(t.TempDir(), "m")
+		if err := gpu.UnpackFile(x.path, dir); err != nil {
+			t.Fatal(err)
+		}
+		m, fsys, live, err := gpu.Open(dir)
+		if err != nil || live {
+			t.Fatalf("%s: %v", x.name, err)
+		}
+		if got, want := facts(m, fsys), facts(x.m, x.fs); got != want {
+			t.Errorf("%s: got %s, want %s", x.name, got, want)
+		}
+	}
 }
 
 // facts flattens what matters of a machine to "path = value" lines.
-func facts(x machine) string {
+func facts(m gpu.Machine, fsys fs.FS) string {
 	var b strings.Builder
 	add := func(k string, v any) { fmt.Fprintf(&b, "%s = %v\n", k, v) }
 	r := func(k string, r any) {
@@ -104,7 +117,7 @@ func facts(x machine) string {
 		}
 		add(k, "unknown: "+v.Why)
 	}
-	h := x.m.Host
+	h := m.Host
 	add("os", h.OS)
 	add("kernel", h.Kernel)
 	add("distro", h.Distro.ID)
@@ -112,16 +125,16 @@ func facts(x machine) string {
 	add("cpu", fmt.Sprintf("%s, %d cores, %d threads", h.CPU.Name, h.CPU.Cores, h.CPU.Threads))
 	r("ram", h.RAM())
 	r("available", h.Available())
-	r("neo", x.m.UserMode.NEO)
+	r("neo", m.UserMode.NEO)
 	if len(h.Args) > 0 {
 		add("args", strings.Join(h.Args, " "))
 	}
-	s := gpu.NewSampler(os.DirFS(x.dir), x.m, false)
+	s := gpu.NewSampler(fsys, m, false)
 	read := map[gpu.PCI]gpu.CardReadings{}
 	for _, c := range s.Sample(time.Unix(1, 0)) {
 		read[c.PCI] = c
 	}
-	for _, c := range x.m.Cards {
+	for _, c := range m.Cards {
 		k := string(c.PCI) + " "
 		add(k+"name", c.Name)
 		add(k+"arch", fmt.Sprintf("%s %s", c.Arch, c.Chip))
@@ -142,7 +155,7 @@ func facts(x machine) string {
 			r(k+"temp", t)
 		}
 	}
-	for _, n := range x.m.Notes {
+	for _, n := range m.Notes {
 		add("note", n)
 	}
 	return b.String()
@@ -225,7 +238,7 @@ func TestMachines(t *testing.T) {
 			if !strings.Contains(x.file.Comment, "source: ") || !strings.Contains(x.file.Comment, "reported: ") {
 				t.Fatal("the comment must name the public report (source:) and what it says (reported:)")
 			}
-			got := map[string]string{"facts": facts(x), "conditions": conditions(x.m)}
+			got := map[string]string{"facts": facts(x.m, x.fs), "conditions": conditions(x.m)}
 			wanted := 0
 			for _, w := range x.file.Want {
 				if !strings.HasPrefix(w.Name, "recipe ") {
