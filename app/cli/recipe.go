@@ -20,7 +20,8 @@ func (r *recipeFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.root, "root", "", rootHelp)
 	f.StringVar(&r.card, "card", "", "PCI address of the card (default: the best one)")
-	f.StringVar(&r.target, "target", recipe.Outcrop, "program the recipe is for: "+strings.Join(recipe.Targets(), ", "))
+	f.StringVar(&r.target, "for", recipe.Outcrop, "program the recipe is for: "+strings.Join(recipe.Targets(), ", "))
+	f.StringVar(&r.target, "target", recipe.Outcrop, "the same as --for")
 	f.BoolVar(&r.reported, "as-reported", false, "the lines as the public reports had them")
 	f.BoolVar(&r.split, "split", false, "spread the program over all cards, where it can")
 }

@@ -1,22 +1,27 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"outcrop/engine/catalog"
+	"outcrop/gpu"
+	"outcrop/gpu/recipe"
 )
 
 func (p *Program) runCommand() *cobra.Command {
 	var f recipeFlags
 	var show bool
+	var keep string
 	c := &cobra.Command{
 		Use: "run [flags] -- PROGRAM [ARGS]", Short: "Start another program with the card's recipe in its environment",
 		Long: "Applies the recipe of the target (llama.cpp, strata, ...) to the environment and starts the program. Its exit\n" +
-			"code is ours. Flags of the recipe are not added to its arguments; outcrop recipe --target lists them.",
+			"code is ours. Flags of the recipe are not added to its arguments; outcrop recipe --for lists them.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := f.make()
@@ -34,27 +39,37 @@ func (p *Program) runCommand() *cobra.Command {
 					}
 				}
 			}
-			cmd := exec.CommandContext(c.Context(), args[0], args[1:]...)
-			cmd.Env = r.Apply(os.Environ())
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = p.In, p.Out, p.Err
 			// The program sits in our terminal group and gets Ctrl-C itself;
 			// we only wait for what it makes of it.
 			sig := make(chan os.Signal, 1)
 			signal.Notify(sig, os.Interrupt)
 			defer signal.Stop(sig)
-			err = cmd.Run()
-			var x *exec.ExitError
-			if errors.As(err, &x) {
-				return &exitCode{x.ExitCode(), fmt.Sprintf("%s: %v", args[0], x)}
+			here, fsys, live, err := gpu.Open("")
+			if err != nil {
+				return fmt.Errorf("read the machine: %w", err)
 			}
+			if keep == "" {
+				keep = filepath.Join(catalog.DataDir(), "runs", time.Now().Format("2006-01-02-150405"))
+			} else if keep == "none" {
+				keep = ""
+			}
+			end, err := r.Run(c.Context(), recipe.Job{Args: args, In: p.In, Out: p.Out, Err: p.Err, Keep: keep, Machine: here, Root: fsys, Live: live})
 			if err != nil {
 				return fmt.Errorf("start %s: %w", args[0], err)
 			}
-			return nil
+			if end.Code == 0 {
+				return nil
+			}
+			text := end.Text
+			if keep != "" {
+				text += "; its output and the readings are in " + keep
+			}
+			return &exitCode{end.Code, text}
 		},
 	}
 	f.add(c)
 	c.Flags().BoolVar(&show, "show", false, "print the variables first, on standard error")
+	c.Flags().StringVar(&keep, "keep", "", "folder for the output and the readings of RAM, pressure and cards (default: a new one under the data folder; none keeps nothing)")
 	c.Flags().SetInterspersed(false)
 	return c
 }
