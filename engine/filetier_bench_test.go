@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,48 +30,103 @@ func storageRead(t testing.TB) int64 {
 }
 
 // TestFileTierSpeed measures decode of a pack that does not fit in the memory
-// it has: OUTCROP_FILETIER is the pack, OUTCROP_MODE "faults", "pages" or
-// bytes of copies in MiB. Run it in a control group with a limit.
+// it has. OUTCROP_FILETIER is the pack; OUTCROP_MODE has the ways to compare,
+// which take turns: "faults", "pages", "copies", or "guess:0.9" for copies
+// with that share of guesses right; OUTCROP_RAM is the bytes of copies in MiB.
+// Run it in a control group with a limit.
 func TestFileTierSpeed(t *testing.T) {
-	path, mode := os.Getenv("OUTCROP_FILETIER"), os.Getenv("OUTCROP_MODE")
+	path := os.Getenv("OUTCROP_FILETIER")
 	if path == "" {
 		t.Skip("OUTCROP_FILETIER names no pack")
 	}
-	o := Options{FileTier: true, Draft: "off", Context: 1024}
-	switch mode {
-	case "faults", "pages":
-	default:
-		n, err := strconv.ParseInt(mode, 10, 64)
-		if err != nil {
-			t.Fatal(err)
+	number := func(name string, def float64) float64 {
+		if v, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil {
+			return v
 		}
-		o.ExpertRAM = n << 20
+		return def
 	}
-	n := 64
-	if v, err := strconv.Atoi(os.Getenv("OUTCROP_TOKENS")); err == nil {
-		n = v
+	n, rounds := int(number("OUTCROP_TOKENS", 24)), int(number("OUTCROP_ROUNDS", 3))
+	modes := strings.Fields(os.Getenv("OUTCROP_MODE"))
+	if len(modes) == 0 {
+		modes = []string{"faults", "pages", "copies"}
 	}
 	p, err := OpenPack(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	m, err := Load(t.Context(), p, o)
-	if err != nil {
-		t.Fatal(err)
+	result := map[string][]string{}
+	share := map[string][]float64{}
+	for round := range rounds {
+		for _, mode := range modes {
+			o := Options{FileTier: true, Draft: "off", Context: 1024, Threads: int(number("OUTCROP_THREADS", 0))}
+			if mode != "faults" && mode != "pages" {
+				o.ExpertRAM = int64(number("OUTCROP_RAM", 0)) << 20
+			}
+			m, err := Load(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mode == "faults" {
+				m.relief.step.Store(1)
+			}
+			if k, ok := m.experts.(*shelves); ok { // filled before it is measured
+				if err := k.fillAll(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := m.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, uint64(round)))
+			right := -1.0
+			if v, ok := strings.CutPrefix(mode, "guess:"); ok {
+				right, _ = strconv.ParseFloat(v, 64)
+			}
+			drive(m, rng, number("OUTCROP_SKEW", 0), right)
+			run := func(k int) {
+				for range k {
+					if err := s.advance(t.Context(), []token.ID{token.ID(rng.IntN(m.spec.vocab))}, 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			run(n) // until what is in RAM is what stays there
+			raw := rawRate(t, path, int64(m.layers[0].gates.rows*m.layers[0].gates.rowBytes))
+			before, c0 := storageRead(t), m.Telemetry().Experts
+			begin := time.Now()
+			run(n)
+			took := time.Since(begin).Seconds()
+			read, c := storageRead(t)-before, m.Telemetry().Experts
+			raw = (raw + rawRate(t, path, int64(m.layers[0].gates.rows*m.layers[0].gates.rowBytes))) / 2
+			used := float64(c.Slot + c.RAM + c.File - c0.Slot - c0.RAM - c0.File)
+			size := m.layers[0].gates.bytes() + m.layers[0].ups.bytes() + m.layers[0].downs.bytes()
+			needed := float64(c.Missed-c0.Missed) + float64(c.Right-c0.Right)*float64(size/int64(m.layers[0].expert.count))
+			if mode == "faults" || mode == "pages" {
+				needed = float64(read)
+			}
+			share[mode] = append(share[mode], needed/took/raw)
+			result[mode] = append(result[mode], fmt.Sprintf("%-9s %6.2f tok/s, %5.1f MB/token from disk, %5.1f needed: %4.0f of %4.0f MB/s (%2.0f %%); %4.1f %% in RAM, disk busy %2.0f %%, waited %2.0f %%, %d guesses, %2.0f %% right",
+				mode, float64(n)/took, float64(read)/1e6/float64(n), needed/1e6/float64(n), needed/1e6/took, raw/1e6, 100*needed/took/raw,
+				100*float64(c.RAM-c0.RAM)/used, 100*(c.ReadTime-c0.ReadTime).Seconds()/took, 100*(c.Waited-c0.Waited).Seconds()/took,
+				c.Guessed-c0.Guessed, 100*float64(c.Right-c0.Right)/max(1, float64(c.Guessed-c0.Guessed))))
+			s.Close()
+			m.Close()
+		}
 	}
-	defer m.Close()
-	if mode == "faults" {
-		m.relief.step.Store(1)
+	for _, mode := range modes {
+		for _, r := range result[mode] {
+			fmt.Println(r)
+		}
+		fmt.Printf("%-9s median share of the disk's rate %.0f %%\n", mode, 100*median(share[mode]))
 	}
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	// Random weights choose much the same experts for every token, so the
-	// test chooses: evenly, or by a Zipf law with this exponent.
-	skew, _ := strconv.ParseFloat(os.Getenv("OUTCROP_SKEW"), 64)
+}
+
+// drive makes a model choose experts evenly, or by a Zipf law with exponent
+// skew: random weights choose much the same experts for every token. Guesses
+// about the next layer are right with probability right, none are made below 0.
+func drive(m *Model, rng *rand.Rand, skew, right float64) {
 	draws := make([]*zipf, len(m.layers))
 	for i := range draws {
 		if n := m.layers[i].expert.count; n > 0 {
@@ -87,33 +143,51 @@ func TestFileTierSpeed(t *testing.T) {
 		}
 		next[il] = nil
 	}
-	// Guesses are right with this probability.
-	right, _ := strconv.ParseFloat(os.Getenv("OUTCROP_GUESS"), 64)
+	if k, ok := m.experts.(*shelves); ok && right < 0 {
+		k.ahead.rest = 1 << 30
+	}
 	m.foretell = func(il, _ int, ids []int32) {
 		next[il] = draws[il].draw(len(ids))
+		wrong := draws[il].draw(len(ids))
 		for i, e := range next[il] {
 			if ids[i] = int32(e); rng.Float64() >= right {
-				ids[i] = int32(rng.IntN(m.layers[il].expert.count))
+				ids[i] = int32(wrong[i])
 			}
 		}
 	}
-	run := func(k int) {
-		for range k {
-			if err := s.advance(t.Context(), []token.ID{token.ID(rng.IntN(m.spec.vocab))}, 1); err != nil {
-				t.Fatal(err)
-			}
-		}
+}
+
+// rawRate is what the disk gives for random direct reads of a size, several at
+// a time, in bytes a second: the best any file tier could do.
+func rawRate(t *testing.T, path string, size int64) float64 {
+	t.Helper()
+	size = blockUp(size)
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	run(n) // until what is in RAM is what stays there
-	before, c0 := storageRead(t), m.Telemetry().Experts
+	mem, err := newRegion(readers * int(size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.free()
+	var wg sync.WaitGroup
 	begin := time.Now()
-	run(n)
-	took := time.Since(begin).Seconds()
-	read, c := storageRead(t)-before, m.Telemetry().Experts
-	used := float64(c.Slot + c.RAM + c.File - c0.Slot - c0.RAM - c0.File)
-	fmt.Printf("%-7s %6.2f tok/s  %6.1f MB/token from disk, %5.0f MB/s over all; %4.1f %% of reads in RAM, disk busy %.0f %%, waited %.0f %%, disk gave %.0f MB/s while busy, wanted %.1f MB/token, guesses %.0f %% right, %d guessed\n",
-		mode, float64(n)/took, float64(read)/1e6/float64(n), float64(read)/1e6/took,
-		100*float64(c.RAM-c0.RAM)/used, 100*(c.ReadTime-c0.ReadTime).Seconds()/took, 100*(c.Waited-c0.Waited).Seconds()/took,
-		float64(c.Read-c0.Read)/1e6/max(1e-9, (c.ReadTime-c0.ReadTime).Seconds()), float64(c.Missed-c0.Missed)/1e6/float64(n),
-		100*float64(c.Right-c0.Right)/max(1, float64(c.Guessed-c0.Guessed)), c.Guessed-c0.Guessed)
+	n := int(300<<20/size/readers) + 1
+	for i := range readers {
+		f, err := openRead(path, true)
+		if err != nil {
+			t.Skip("no direct reads here: ", err)
+		}
+		defer f.Close()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range n {
+				f.ReadAt(mem.mem[i*int(size):(i+1)*int(size)], blockDown(rand.Int64N(st.Size()-size)))
+			}
+		}()
+	}
+	wg.Wait()
+	return float64(int64(n*readers)*size) / time.Since(begin).Seconds()
 }

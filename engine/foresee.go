@@ -64,6 +64,7 @@ func (s *shelves) foresee(p *pass, l *layer) {
 	for _, e := range f.ids {
 		k.busy[e] = true // no copy gives way to one that is guessed with it
 	}
+	asked := f.list[:0]
 	for _, e := range f.list {
 		r := &fetch{layer: next.index, expert: e, place: int(nobody), spare: int(nobody), guess: true}
 		var buf []byte
@@ -77,9 +78,11 @@ func (s *shelves) foresee(p *pass, l *layer) {
 		} else {
 			continue
 		}
-		m.tiers.guessed.Add(1)
+		asked = append(asked, e)
 		s.ask(k, r, buf)
 	}
+	f.list = asked
+	m.tiers.guessed.Add(int64(len(asked)))
 	for _, e := range f.ids {
 		k.busy[e] = false
 	}
