@@ -28,7 +28,7 @@ const (
 type plainRow struct {
 	q     [256]byte
 	scale [16]float32
-	minus [16]float32 // minus the offset
+	minus [16]float32 // minus the offset; those of 32 weights in the upper half of scale with AVX-512
 }
 
 // unpack is the argument of an unpack kernel: 256 values of each of rows rows,

@@ -156,6 +156,25 @@
 	ADDQ R8, BX; \
 	VMOVDQU64 Z13, at(BX)
 
+// MINUS32 does so with the offsets of 32 weights, which come in the upper half of
+// the scales.
+#define MINUS32(at) \
+	VMOVDQU64 Z2, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z3, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z6, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z7, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z10, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z11, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z14, at(BX); \
+	ADDQ R8, BX; \
+	VMOVDQU64 Z15, at(BX)
+
 #define SCALES16(at) \
 	VMOVDQU64 Z0, at(BX); \
 	ADDQ R8, BX; \
@@ -189,7 +208,7 @@
 	ADDQ R8, BX; \
 	VMOVDQU64 Z15, at(BX)
 
-#define WEAVE(STORE, SCALES, bytes) \
+#define WEAVE(STORE) \
 	MOVQ p+0(FP), DI; \
 	MOVQ weave_rows(DI), SI; \
 	MOVQ weave_slab(DI), BX; \
@@ -208,22 +227,30 @@
 	STORE; \
 	ROWS16(plainRow_scale); \
 	TURN; \
-	MOVQ weave_slab(DI), BX; \
-	SCALES(bytes); \
-	CMPQ weave_offsets(DI), $0; \
-	JEQ done; \
-	ROWS16(plainRow_minus); \
-	TURN; \
-	MOVQ weave_slab(DI), BX; \
-	SCALES(bytes+64); \
-done: \
-	VZEROUPPER; \
-	RET
+	MOVQ weave_slab(DI), BX
 
 // func weave32x512(p *weave)
 TEXT ·weave32x512(SB), NOSPLIT, $0-8
-	WEAVE(STORE32, SCALES32, 512)
+	WEAVE(STORE32)
+	SCALES32(512)
+	CMPQ weave_offsets(DI), $0
+	JEQ done
+	MOVQ weave_slab(DI), BX
+	MINUS32(576)
+done:
+	VZEROUPPER
+	RET
 
 // func weave16x512(p *weave)
 TEXT ·weave16x512(SB), NOSPLIT, $0-8
-	WEAVE(STORE16, SCALES16, 256)
+	WEAVE(STORE16)
+	SCALES16(256)
+	CMPQ weave_offsets(DI), $0
+	JEQ done
+	ROWS16(plainRow_minus)
+	TURN
+	MOVQ weave_slab(DI), BX
+	SCALES16(320)
+done:
+	VZEROUPPER
+	RET
