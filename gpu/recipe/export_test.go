@@ -364,3 +364,30 @@ func TestExportRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestExportSystemdReal lets systemd's own parser read the drop-in: it complains
+// about every line it does not take.
+func TestExportSystemdReal(t *testing.T) {
+	verify := tool(t, "systemd-analyze")
+	dir := t.TempDir()
+	unit := filepath.Join(dir, "outcrop-test.service")
+	if err := os.WriteFile(unit, []byte("[Service]\nExecStart=/bin/true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(unit+".d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	parse := func(text string) string {
+		if err := os.WriteFile(filepath.Join(unit+".d", "recipe.conf"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, _ := exec.Command(verify, "verify", unit).CombinedOutput()
+		return string(out)
+	}
+	if out := parse("[Service]\nEnvironment=\"A=x\n"); !strings.Contains(out, "recipe.conf:2") {
+		t.Skipf("systemd-analyze does not read drop-ins here: %q", out)
+	}
+	if out := parse(export(t, nastyRecipe(), "systemd")); strings.Contains(out, "recipe.conf") {
+		t.Errorf("systemd complains: %s", out)
+	}
+}
