@@ -221,6 +221,9 @@ func (p *cardPage) cardBox(c *gpu.Card, found []doctor.Condition) fyne.CanvasObj
 	return r
 }
 
+// first gives a title its capital.
+func first(s string) string { return strings.TrimSuffix(capital(s), ".") }
+
 // capsWords says what a card's generation can do.
 func capsWords(c gpu.Caps) string {
 	var parts []string
@@ -302,7 +305,7 @@ func (p *cardPage) condition(c doctor.Condition) fyne.CanvasObject {
 	case doctor.Warns:
 		state = widget.StateWatch
 	}
-	text := widget.V(3, widget.NewText(c.Title).Bold().Cutting(200), widget.NewNote(capital(c.Text)))
+	text := widget.V(3, widget.NewText(first(c.Title)).Bold().Cutting(200), widget.NewNote(capital(c.Text)))
 	if c.Next != "" {
 		text.Add(widget.NewNote(capital(c.Next)).In(widget.ColorText))
 	}

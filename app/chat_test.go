@@ -120,8 +120,7 @@ func TestEngineKilledMidAnswer(t *testing.T) {
 	r.engine.pieces <- ChatEvent{Text: "one two "}
 	r.until("text", func() bool { return c.tree.Message(c.conv.Leaf).Content != "" })
 	r.engine.broken = client.ErrGone
-	r.engine.set(EngineState{Phase: EngineEnded, Pack: "starter", Text: "The kernel ended the engine: memory ran out.", Next: "Choose a smaller context.",
-		Before: []wire.Memory{{Total: wire.Known(29*gib, "bytes", ""), Available: wire.Known(0.2*gib, "bytes", "")}}})
+	r.engine.set(EngineState{Phase: EngineEnded, Pack: "starter", Text: "The kernel ended the engine: memory ran out.", Next: "Choose a smaller context."})
 	close(r.engine.pieces)
 	r.until("the end", func() bool { return c.stream == nil })
 	r.want("user: Count", "assistant: one two ")
@@ -131,6 +130,9 @@ func TestEngineKilledMidAnswer(t *testing.T) {
 	}
 	if _, state, _ := engineWords(r.a.engine); state != widget.StateAct {
 		t.Error("the window does not show that the engine ended")
+	}
+	if r.a.frame.banner.Visible() {
+		t.Error("what broke an answer is said twice")
 	}
 	// One press starts it again and answers.
 	r.engine.broken = nil
@@ -145,6 +147,21 @@ func TestEngineKilledMidAnswer(t *testing.T) {
 	r.want("user: Count", "assistant: one two three")
 	if sib, at := c.tree.Siblings(c.conv.Leaf); len(sib) != 2 || at != 1 {
 		t.Errorf("the broken answer is not kept beside the new one: %d, %d", len(sib), at)
+	}
+}
+
+func TestEngineEndsWhileIdle(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.engine.set(EngineState{Phase: EngineEnded, Pack: "starter", Text: "The engine was killed.", Next: "Start it again."})
+	r.pump()
+	if !r.a.frame.banner.Visible() {
+		t.Fatal("nothing says that the engine ended")
+	}
+	shot(t, r.a.win, "banner")
+	r.a.startLast()
+	r.pump()
+	if r.a.frame.banner.Visible() || r.a.engine.Phase != EngineReady {
+		t.Error("a new start does not take the news away")
 	}
 }
 

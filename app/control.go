@@ -11,7 +11,6 @@ import (
 
 	"outcrop/app/widget"
 	"outcrop/engine/catalog"
-	"outcrop/engine/wire"
 	"outcrop/gpu"
 )
 
@@ -156,7 +155,7 @@ func (a *App) packName() string {
 func statusParts(s EngineState, p *point, m machineState, chosen string, now time.Time) []widget.StatusPart {
 	var parts []widget.StatusPart
 	words, state, color := engineWords(s)
-	fresh := p != nil && p.engine && now.Sub(p.at) < 10*time.Second
+	fresh := s.Phase == EngineReady && p != nil && p.engine && now.Sub(p.at) < 10*time.Second
 	if s.Phase == EngineReady {
 		where := s.Device
 		if where == "" {
@@ -310,26 +309,4 @@ func (a *App) waitReady(name string, f func(EngineState)) (stop func()) {
 		})
 	})
 	return func() { cancel(); end() }
-}
-
-// memoryWords says readings before an end in one line.
-func memoryWords(before []wire.Memory, own []wire.Process) string {
-	if len(before) == 0 {
-		return ""
-	}
-	m := before[len(before)-1]
-	var parts []string
-	if m.Available.Known && m.Total.Known {
-		parts = append(parts, tr("%s of %s RAM left", size(m.Available.Value), size(m.Total.Value)))
-	}
-	if m.FullAvg10.Known {
-		parts = append(parts, tr("%.0f %% of the last 10 s spent waiting for memory", m.FullAvg10.Value))
-	}
-	if n := len(own); n > 0 && own[n-1].RSS.Known {
-		parts = append(parts, tr("the engine held %s", size(own[n-1].RSS.Value)))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return tr("Just before: %s.", strings.Join(parts, ", "))
 }

@@ -58,11 +58,9 @@ type EngineState struct {
 	Words       string // the phase in words
 	Done, Total int64  // of loading; Total 0: unknown
 	Since       time.Time
-	Text        string         // of EngineEnded: what happened
-	Next        string         // of EngineEnded: what helps
-	Before      []wire.Memory  // of EngineEnded: the last readings, oldest first
-	BeforeOwn   []wire.Process // the same for the engine's own memory
-	Log         []string       // of EngineEnded: its last lines
+	Text        string   // of EngineEnded: what happened
+	Next        string   // of EngineEnded: what helps
+	Log         []string // of EngineEnded: its last lines
 	Context     int
 	Threads     int
 	Device      string

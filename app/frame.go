@@ -158,20 +158,23 @@ func (f *frame) engine(s EngineState) {
 	f.root.Refresh()
 }
 
-// ended says over every page why the engine ended, what its readings were and
-// what helps, with one button that starts it again.
+// ended says over every page why the engine ended and what helps, with one
+// button that starts it again.
 func (f *frame) ended(s EngineState) {
 	if s.Phase != EngineEnded {
 		f.gone = ""
 		f.banner.Hide()
 		return
 	}
+	if c, ok := f.a.built["chat"].(*chatPage); ok && c.stream != nil {
+		f.gone = s.Text // the answer that broke off says it where it stands
+	}
 	if f.gone == s.Text {
 		return
 	}
 	text := widget.V(3, widget.NewParagraph(s.Text))
-	if more := strings.TrimSpace(memoryWords(s.Before, s.BeforeOwn) + " " + s.Next); more != "" {
-		text.Add(widget.NewNote(more))
+	if s.Next != "" {
+		text.Add(widget.NewNote(s.Next))
 	}
 	again := fynewidget.NewButton(tr("Start it again"), f.a.startLast)
 	again.Importance = fynewidget.HighImportance

@@ -233,15 +233,10 @@ func (l *LiveEngine) failed(life int, ctx context.Context, err error) {
 	})
 }
 
-// explainExit turns the end of a process into words and readings.
+// explainExit takes the words for the end of a process.
 func explainExit(st *EngineState, x launch.Exit) {
 	st.Phase, st.Words, st.Done, st.Total = EngineEnded, "", 0, 0
 	st.Text, st.Next, st.Log = capital(x.Text), capital(x.Next), slices.Clone(x.Log)
-	st.Before, st.BeforeOwn = nil, nil
-	for _, r := range x.Before {
-		st.Before = append(st.Before, r.Memory)
-		st.BeforeOwn = append(st.BeforeOwn, r.Process)
-	}
 }
 
 // Stop ends the engine and gives its memory back.

@@ -27,6 +27,7 @@ type monitorPage struct {
 	spans           []*widget.Chip
 	pause           *widget.IconButton
 	why             *fyne.Container
+	noCard, vramBox *fyne.Container
 	heat            *widget.Heat
 	tiers           *fyne.Container
 	tiersBox        *fyne.Container
@@ -47,13 +48,16 @@ func newMonitor(a *App) page {
 	p := &monitorPage{a: a, span: time.Minute, sensorRows: map[string]*sensorRow{}, why: widget.V(4), sensors: widget.Flow(10), tiers: widget.Flow(14)}
 	p.vram = widget.NewChart("VRAM", false)
 	p.ram = widget.NewChart("RAM", false)
-	p.rate = widget.NewChart(tr("Decode rate"), true)
+	p.rate = widget.NewChart(tr("Decode rate, tok/s"), true)
 	for _, c := range []*widget.Chart{p.vram, p.ram, p.rate} {
 		c.OnCross = p.cross
 	}
 	p.heat = widget.NewHeat()
 	p.heat.Describe = describeExpert
-	p.charts = widget.V(14, widget.Sized(0, 168, p.vram), widget.Sized(0, 190, p.ram), widget.Sized(0, 190, p.rate))
+	p.noCard = widget.H(10, widget.NewText("VRAM").Bold(), widget.NewCaption(tr("No graphics card: everything is in RAM.")))
+	p.noCard.Hide()
+	p.vramBox = widget.Sized(0, 168, p.vram)
+	p.charts = widget.V(14, p.noCard, p.vramBox, widget.Sized(0, 190, p.ram), widget.Sized(0, 190, p.rate))
 	p.tiersBox = widget.V(8, widget.NewHeading(tr("Where the experts live")),
 		widget.NewNote(tr("A row a layer, a column an expert. Colour is the layer of memory; brighter is used more.")), p.heat, p.tiers)
 	p.tiersBox.Hide()
@@ -152,7 +156,7 @@ func (p *monitorPage) axis() (begin, end time.Time) {
 func (p *monitorPage) draw() {
 	h := p.a.history
 	begin, end := p.axis()
-	base := widget.ChartData{Begin: seconds(begin), End: seconds(end), Bands: h.bands(begin), Format: size, Gap: 3.5}
+	base := widget.ChartData{Begin: seconds(begin), End: seconds(end), Format: size, Gap: 3.5}
 	p.drawVRAM(base, begin)
 	p.drawRAM(base, begin)
 	p.drawRate(base, begin)
@@ -175,7 +179,6 @@ func (p *monitorPage) drawVRAM(d widget.ChartData, begin time.Time) {
 		c := card(&last.sample)
 		switch {
 		case c == nil:
-			d.Empty = tr("No graphics card: everything is in RAM.")
 			d.Times = nil
 		default:
 			reason = why(c.VRAM)
@@ -194,7 +197,14 @@ func (p *monitorPage) drawVRAM(d widget.ChartData, begin time.Time) {
 			d.Series = append(e, d.Series[1])
 		}
 	}
-	p.vram.Set(d)
+	none := last != nil && card(&last.sample) == nil
+	if p.noCard.Visible() != none {
+		p.noCard.Hidden, p.vramBox.Hidden = !none, none
+		p.charts.Refresh()
+	}
+	if !none {
+		p.vram.Set(d)
+	}
 }
 
 // byUse splits the engine's VRAM into weights, cache and scratch, when it
@@ -240,7 +250,8 @@ func (p *monitorPage) drawRate(d widget.ChartData, begin time.Time) {
 	h := p.a.history
 	var v [][]float64
 	d.Times, v, _ = h.chart(begin, colDecode)
-	d.Format = func(x float64) string { return tr("%s tok/s", trim(math.Round(x*10)/10)) }
+	d.Bands = h.bands(begin)
+	d.Format = func(x float64) string { return trim(math.Round(x*10) / 10) }
 	d.Empty = tr("nothing has been answered yet")
 	d.Marks = h.marksSince(begin)
 	any := false

@@ -51,7 +51,7 @@ func (p *cardPage) recipe() {
 	if len(r.Flags) > 0 {
 		var rows [][]string
 		for _, f := range r.Flags {
-			rows = append(rows, []string{strings.TrimSpace(f.Name + " " + f.Value), f.Why, joinDots(f.Source, string(f.Confidence))})
+			rows = append(rows, []string{strings.TrimSpace(f.Name + " " + f.Value), first(f.Why), joinDots(f.Source, string(f.Confidence))})
 		}
 		box.Add(widget.V(6, widget.NewText(tr("Options on the command line")).Bold(), grid([]string{tr("option"), tr("why"), tr("source")}, rows)))
 	}
@@ -62,12 +62,12 @@ func (p *cardPage) recipe() {
 			if !strings.Contains(l.Name, "percent") && !strings.Contains(l.Name, "-per-") && !strings.HasSuffix(l.Name, "-ms") {
 				v = bytes64(l.Value)
 			}
-			rows = append(rows, []string{l.Name + ": " + v, l.Why, joinDots(l.Source, string(l.Confidence))})
+			rows = append(rows, []string{l.Name + ": " + v, first(l.Why), joinDots(l.Source, string(l.Confidence))})
 		}
 		box.Add(widget.V(6, widget.NewText(tr("Limits that every plan obeys")).Bold(), grid([]string{tr("limit"), tr("why"), tr("source")}, rows)))
 	}
 	for _, n := range r.Notes {
-		box.Add(widget.HTop(8, widget.NewLight(widget.StateInfo), widget.Flex(widget.NewNote(n.Text+" ("+joinDots(n.Source, string(n.Confidence))+")").In(widget.ColorText))))
+		box.Add(widget.HTop(8, widget.NewLight(widget.StateInfo), widget.Flex(widget.NewNote(first(n.Text)+" ("+joinDots(n.Source, string(n.Confidence))+")").In(widget.ColorText))))
 	}
 	p.leftOut(box, r)
 	box.Add(p.exports(r))
@@ -148,7 +148,7 @@ func (p *cardPage) line(l recipe.Line, now recipe.Change) fyne.CanvasObject {
 	if state != "" {
 		name.Add(widget.NewCaption(state).Cutting(100))
 	}
-	why := widget.V(2, widget.NewNote(l.Why).In(color))
+	why := widget.V(2, widget.NewNote(first(l.Why)).In(color))
 	if l.Obsolete != "" && l.Obsolete != "nothing planned" {
 		why.Add(widget.NewNote(tr("Goes away with: %s", l.Obsolete)))
 	}

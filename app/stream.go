@@ -398,14 +398,10 @@ func (s *stream) explain(err error) string {
 		st = ended.s
 	}
 	if st.Phase == EngineEnded && st.Text != "" {
-		next := st.Next
-		if w := memoryWords(st.Before, st.BeforeOwn); w != "" {
-			next = strings.TrimSpace(w + " " + next)
-		}
 		if s.text.Len() > 0 {
-			return st.Text + " " + tr("The text so far is kept.") + "\n" + next
+			return st.Text + " " + tr("The text so far is kept.") + "\n" + st.Next
 		}
-		return st.Text + "\n" + next
+		return st.Text + "\n" + st.Next
 	}
 	var w *wire.Error
 	if errors.As(err, &w) {

@@ -33,6 +33,7 @@ func Run(a Args) error {
 		os.Setenv("FYNE_PLATFORM", "x11")
 	}
 	f := fyneapp.NewWithID("io.outcrop.Outcrop")
+	fyne.SetCurrentApp(still{f})
 	f.SetIcon(fyne.NewStaticResource("outcrop.png", assets.IconPNG))
 	w := app.New(f, app.Live(app.LiveOptions{Data: a.Data, Root: a.Root, Version: a.Version}))
 	if a.Page != "" {

@@ -176,6 +176,9 @@ func (c *Chart) values() {
 		if at >= 0 && at < len(s.Values) && !math.IsNaN(s.Values[at]) {
 			text = d.Format(s.Values[at])
 		}
+		if s.Values == nil {
+			text = "" // only a name for a colour
+		}
 		e := c.entries[i]
 		e.value.Set(text)
 		e.Tip = ""
