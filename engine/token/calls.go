@@ -29,6 +29,18 @@ var callForms = []callForm{
 	{"<｜tool▁calls▁begin｜>", readNothing}, {"<｜tool▁calls▁end｜>", readNothing}, // its frame
 }
 
+// replyTags lists the tags of all forms and of reasoning.
+func replyTags() []string {
+	names := []string{"</tool_call>", "[ARGS]", "[CALL_ID]", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}
+	for i := range callForms {
+		names = append(names, callForms[i].open)
+	}
+	for _, pair := range thinkTags {
+		names = append(names, pair[0], pair[1])
+	}
+	return names
+}
+
 // bareCall is the form without a tag: the reply begins with JSON.
 var bareCall = callForm{"", readBare}
 

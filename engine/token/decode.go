@@ -92,6 +92,7 @@ func tidy(text []byte) []byte {
 type Stream struct {
 	t       *Tokenizer
 	special bool
+	tags    bool
 	held    []byte // start of a character whose end has not come
 }
 
@@ -100,11 +101,19 @@ func (t *Tokenizer) Stream(special bool) *Stream {
 	return &Stream{t: t, special: special}
 }
 
+// TagStream starts a stream for text that Reply takes apart. It hides control
+// tokens except those that Reply looks for: some models have the tags of
+// reasoning and of calls as control tokens ([TOOL_CALLS], <|python_tag|>,
+// [THINK]), and without them calls would look like an answer.
+func (t *Tokenizer) TagStream() *Stream {
+	return &Stream{t: t, tags: true}
+}
+
 // Push takes the next token and returns the text that is complete: never a
 // part of a character. Bytes that cannot become a character are passed on as
 // they are as soon as that is certain, so damaged text never holds the rest up.
 func (s *Stream) Push(id ID) string {
-	s.held = append(s.held, s.t.piece(id, s.special)...)
+	s.held = append(s.held, s.t.piece(id, s.special || s.tags && s.t.tags[id])...)
 	n := len(s.held) - unfinished(s.held)
 	out := string(s.held[:n])
 	s.held = append(s.held[:0], s.held[n:]...)

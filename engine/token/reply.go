@@ -16,9 +16,9 @@ import (
 //
 // Push never returns a part of a tag: text that may be the start of one is
 // held until that is settled. Nothing is lost: a call that cannot be read, or
-// that the end cuts off, comes out as content. Tags that are control tokens of
-// their model ([TOOL_CALLS], <|python_tag|>, [THINK]) are only seen when the
-// text was decoded with special tokens shown.
+// that the end cuts off, comes out as content. Some tags are control tokens of
+// their model ([TOOL_CALLS], <|python_tag|>, [THINK]): Tokenizer.TagStream shows
+// them, Stream(false) does not.
 type Reply struct {
 	o       ReplyOptions
 	state   replyState
@@ -28,6 +28,7 @@ type Reply struct {
 	form    *callForm // of the call being read
 	scan    jsonScan  // how far the call has been looked through
 	names   map[string]schema
+	body    harmonyBody
 	parts   []Part
 	calls   int
 	spaced  string // white space at the end of content, which a call would swallow
@@ -48,6 +49,9 @@ type ReplyOptions struct {
 	// BareJSON also takes a reply that is a JSON object with a name and
 	// parameters for a call, as Llama 3 writes them.
 	BareJSON bool
+	// Harmony says that the reply is framed as gpt-oss frames it; the fields
+	// above that name tags do not count then.
+	Harmony bool
 	// NewID makes the id of a call; nil makes nine random letters and digits,
 	// the one form that every known template accepts.
 	NewID func() string
@@ -131,7 +135,12 @@ func ParseReply(text string, o ReplyOptions) Message {
 func (r *Reply) Calls() int { return r.calls }
 
 // InReasoning says whether the model is still thinking.
-func (r *Reply) InReasoning() bool { return r.state == inThink }
+func (r *Reply) InReasoning() bool {
+	if r.o.Harmony {
+		return r.body.open && r.body.kind == Reasoning
+	}
+	return r.state == inThink
+}
 
 // Push takes the next piece of text and returns what is settled by it.
 func (r *Reply) Push(text string) []Part {
@@ -161,6 +170,9 @@ func (r *Reply) Flush() []Part {
 
 // step does what it can with the held text, and says whether there may be more to do.
 func (r *Reply) step(end bool) bool {
+	if r.o.Harmony {
+		return r.harmony(end)
+	}
 	switch r.state {
 	case atStart:
 		return r.start(end)

@@ -39,6 +39,7 @@ func TestReply(t *testing.T) {
 	inside := ReplyOptions{ThinkOpen: "<think>", ThinkClose: "</think>", Thinking: true}
 	tools := ReplyOptions{ThinkOpen: "<think>", ThinkClose: "</think>", Tools: testTools}
 	bare := ReplyOptions{Tools: testTools, BareJSON: true}
+	harmony := ReplyOptions{Harmony: true, Tools: testTools}
 	for _, c := range []struct {
 		name string
 		o    ReplyOptions
@@ -106,6 +107,17 @@ func TestReply(t *testing.T) {
 		{"deepseek v3", tools, "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\":\"x\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
 			`|call weather({"city":"x"})|call now({})`},
 		{"deepseek v3.1", tools, `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`, `|call now({})`},
+		{"harmony", harmony, "<|channel|>analysis<|message|>Hm <b>.<|end|><|start|>assistant<|channel|>final<|message|>Two < three.<|return|>", "|think Hm <b>.|say Two < three."},
+		{"harmony, call", harmony, "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"city\":\"a\"}<|call|>", `|think x|call weather({"city":"a"})`},
+		{"harmony, recipient first", harmony, " to=functions.now<|channel|>commentary json<|message|>{}", `|call now({})`},
+		{"harmony, recipient in the role", harmony, "<|start|>assistant to=functions.now<|channel|>commentary<|message|><|call|>", `|call now({})`},
+		{"harmony, preamble", harmony, "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>final<|message|>ok", `|say I look.ok`},
+		{"harmony, cut off", harmony, "<|channel|>analysis<|message|>Hm <|en", `|think Hm <|en`},
+		{"harmony, cut call", harmony, "<|channel|>commentary to=functions.now<|message|>{\"a\":", `|say {"a":`},
+		{"harmony, no end between", harmony, "<|channel|>analysis<|message|>a<|channel|>final<|message|>b", `|think a|say b`},
+		{"harmony, plain text", harmony, "Hello <|x", `|say Hello <|x`},
+		{"harmony, cut header", harmony, "<|channel|>fin", `|say <|channel|>fin`},
+		{"harmony, without tools", ReplyOptions{Harmony: true}, "<|channel|>commentary to=functions.now<|message|>{}", `|say {}`},
 		{"granite", tools, `<|tool_call|>[{"name":"now","arguments":{}}]`, `|call now({})`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -187,6 +199,7 @@ func TestReplyIsLinear(t *testing.T) {
 
 func FuzzReply(f *testing.F) {
 	f.Add("<think>a</think>b<tool_call>{\"name\":\"now\"}</tool_call>", uint8(3), uint8(0))
+	f.Add("<|channel|>analysis<|message|>x<|end|><|start|>assistant to=functions.now<|message|>{}<|call|>", uint8(1), uint8(16))
 	f.Add("[TOOL_CALLS]now[ARGS]{}", uint8(1), uint8(1))
 	f.Add("<function=x><parameter=y>1</parameter></function>", uint8(2), uint8(2))
 	f.Add("<tool_call>n<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>", uint8(5), uint8(7))
@@ -198,6 +211,7 @@ func FuzzReply(f *testing.F) {
 		if flags&8 == 0 {
 			o.Tools = testTools
 		}
+		o.Harmony = flags&16 != 0
 		whole := NewReply(o)
 		want := said(append(whole.Push(text), whole.Flush()...))
 		r := NewReply(o)

@@ -200,6 +200,7 @@ func (t *Template) ReplyOptions(prompt string, tools []json.RawMessage) ReplyOpt
 		}
 	}
 	o.Thinking = strings.HasSuffix(strings.TrimRight(prompt, blanks), o.ThinkOpen)
+	o.Harmony = strings.Contains(t.src, harmonyChannel) && strings.Contains(t.src, harmonyMessage)
 	o.BareJSON = !strings.Contains(t.src, "<tool_call>") && !strings.Contains(t.src, "[TOOL_CALLS]")
 	return o
 }

@@ -74,8 +74,9 @@ type Tokenizer struct {
 
 	bos, eos, eot, eom, unk, sep, pad ID
 	addBOS, addEOS                    bool
-	alwaysBOS                         bool // some files wrongly say not to add it
-	eog                               []ID // sorted
+	alwaysBOS                         bool        // some files wrongly say not to add it
+	eog                               []ID        // sorted
+	tags                              map[ID]bool // control tokens that Reply looks for
 	chains                            sync.Pool
 }
 
@@ -134,6 +135,12 @@ func New(v Vocab) (*Tokenizer, error) {
 	t.addBOS = t.addBOS && t.bos >= 0
 	t.addEOS = t.addEOS && t.eos >= 0
 	t.setPieces(v)
+	t.tags = map[ID]bool{}
+	for _, name := range replyTags() {
+		if id, ok := t.Lookup(name); ok && t.Special(id) && !t.IsEOG(id) {
+			t.tags[id] = true
+		}
+	}
 	t.special = newMatcher(v.Tokens, t.types)
 	return t, nil
 }

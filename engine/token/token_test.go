@@ -311,6 +311,33 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestTagStream: tags of calls show, other control tokens do not.
+func TestTagStream(t *testing.T) {
+	v := pairVocab("tekken")
+	first := len(v.Tokens)
+	v.Tokens = append(v.Tokens, "[TOOL_CALLS]", "[ARGS]", "[INST]", "</s>")
+	v.Types = make([]int32, len(v.Tokens))
+	for i := range v.Types {
+		v.Types[i] = 1
+		if i >= first {
+			v.Types[i] = 3
+		}
+	}
+	tok, err := token.New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags, plain := tok.TagStream(), tok.Stream(false)
+	var shown, hidden string
+	for _, id := range tok.Encode("[INST][TOOL_CALLS]f[ARGS]{}</s>", token.Options{Special: true}) {
+		shown += tags.Push(id)
+		hidden += plain.Push(id)
+	}
+	if shown != "[TOOL_CALLS]f[ARGS]{}" || hidden != "f{}" {
+		t.Errorf("shown %q, hidden %q", shown, hidden)
+	}
+}
+
 func TestDecode(t *testing.T) {
 	spm := openVocab(t, filepath.Join("testdata", "spm", "vocab.gguf"))
 	for _, c := range []struct {
