@@ -99,13 +99,15 @@ type VMStat struct {
 	OOMKills    int64 `json:"oom_kills"`
 }
 
-// Cgroup is the memory controller of this process's group (version 2).
+// Cgroup is the memory controller of this process's group, version 2 or, where
+// that has none, version 1.
 type Cgroup struct {
 	Path     string         `json:"path,omitempty"`
 	Max      Reading[int64] `json:"max"`  // smallest memory.max on the way to the root; unknown: no limit
 	High     Reading[int64] `json:"high"` // smallest memory.high
 	Current  Reading[int64] `json:"current"`
 	Cache    Reading[int64] `json:"cache"` // part of Current that is clean page cache: a mapped model is here, and the kernel takes it back at need
+	Left     Reading[int64] `json:"left"`  // least of what this group and those around it may still take, clean cache counted as free; unknown: no limit
 	SwapMax  Reading[int64] `json:"swap_max"`
 	OOMKills Reading[int64] `json:"oom_kills"`
 }

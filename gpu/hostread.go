@@ -157,10 +157,13 @@ func readCgroup(root fs.FS, self string) Cgroup {
 		}
 	}
 	src := "/" + base
+	if one, ok := readCgroup1(root, self); ok {
+		return one
+	}
 	if !exists(root, base+"/cgroup.controllers") && !exists(root, base+"/memory.max") {
 		why := "no cgroup version 2 here"
 		u := Unknown[int64](src, why)
-		return Cgroup{Path: g.Path, Max: u, High: u, Current: u, Cache: u, SwapMax: u, OOMKills: u}
+		return Cgroup{Path: g.Path, Max: u, High: u, Current: u, Cache: u, Left: u, SwapMax: u, OOMKills: u}
 	}
 	dir := path.Join(base, g.Path)
 	if !exists(root, dir) {
@@ -185,7 +188,27 @@ func readCgroup(root fs.FS, self string) Cgroup {
 		}
 	}
 	g.Max, g.High, g.SwapMax = least("memory.max"), least("memory.high"), least("memory.swap.max")
+	g.Left = leastLeft(dir, base, func(d string) (max, used, cache Reading[int64]) {
+		return number(root, d+"/memory.max"), number(root, d+"/memory.current"), groupCache(root, d)
+	})
 	return g
+}
+
+// leastLeft goes from a group up to the root and gives the least that any of
+// them may still take: the limit of a slice is shared with all in it.
+func leastLeft(dir, base string, read func(dir string) (max, used, cache Reading[int64])) Reading[int64] {
+	out := Unknown[int64]("/"+dir, "no limit")
+	for d := dir; ; d = path.Dir(d) {
+		if m, u, c := read(d); m.Known && u.Known {
+			left := min(m.Value, max(m.Value-u.Value+c.Or(0), 0))
+			if !out.Known || left < out.Value {
+				out = Known(left, m.Source)
+			}
+		}
+		if d == base || len(d) <= len(base) {
+			return out
+		}
+	}
 }
 
 func event(s, key string) (int64, bool) {
@@ -233,8 +256,11 @@ func (h Host) Available() Reading[int64] {
 	if c := h.Cgroup; c.Max.Known && c.Current.Known {
 		left := min(c.Max.Value, max(c.Max.Value-c.Current.Value+c.Cache.Or(0), 0))
 		if !a.Known || left < a.Value {
-			return Known(left, c.Max.Source)
+			a = Known(left, c.Max.Source)
 		}
+	}
+	if l := h.Cgroup.Left; l.Known && (!a.Known || l.Value < a.Value) {
+		a = l // a group around this one may have less left
 	}
 	if l := h.CommitLeft; l.Known && (!a.Known || l.Value < a.Value) {
 		return l

@@ -126,7 +126,7 @@ func winHost(w WindowsAnswers) Host {
 	}
 	no := Unknown[int64]("Windows", "no such figure")
 	h.Memory = Meminfo{Total: mem(s.RAM), Available: mem(s.Available), Free: no, Anon: no, Cached: no, Shmem: no, SwapTotal: no, SwapFree: no}
-	h.Cgroup = Cgroup{Max: no, High: no, Current: no, Cache: no, SwapMax: no, OOMKills: no}
+	h.Cgroup = Cgroup{Max: no, High: no, Current: no, Cache: no, Left: no, SwapMax: no, OOMKills: no}
 	h.Memlock = Unknown[int64]("Windows", "the working set decides")
 	h.Perfmon = Known(true, "performance counters are open to every user")
 	h.Pressure = Unknown[Pressure]("", "")
