@@ -27,6 +27,8 @@ type Answer struct {
 //	vram.free PCI, vram.visible PCI          bytes, from a driver call
 //	temp PCI, power PCI, fan PCI, clock PCI,
 //	clock.mem PCI, busy PCI, power.max PCI   sensors, from a driver call
+//	ip PCI                                   graphics IP version, such as 20.1, from the xe driver
+//	perfmon.helper                           "yes": the sensor helper has CAP_PERFMON
 //	open PATH                                "yes", or the error of opening a device file
 //	free MOUNT, size MOUNT                   bytes of a file system
 //	compute PCI                              "yes" or the error of a compute probe

@@ -85,6 +85,11 @@ func readCard(root fs.FS, d pciDevice, a Answers, m Machine) Card {
 	c.Boot = text(root, d.dir+"/boot_vga") == "1"
 	var gbs int
 	c.Name, c.Arch, c.Chip, gbs = Identify(c.Vendor, c.Device)
+	if v, ok := a["ip "+string(c.PCI)]; ok && c.Arch == IntelOther {
+		if c.Arch = archOfIP(v.Value); c.Arch != IntelOther {
+			c.Name, c.Chip = "Intel graphics "+v.Value+", id unknown to us", "IP "+v.Value
+		}
+	}
 	c.Driver = driverOf(root, d.dir)
 	c.Virtual = c.Arch == VirtualArch
 	c.Discrete = discrete(root, c, a)

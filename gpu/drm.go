@@ -74,3 +74,55 @@ func sumRegions(rs []region) (total, used, visible int64) {
 	}
 	return
 }
+
+// parseXeVersion reads the answer of DRM_XE_DEVICE_QUERY_GT_LIST: a count and
+// graphics units of type, tile, id, clock, memory masks and IP version. The
+// version of the first main unit is the card's, as "major.minor".
+func parseXeVersion(b []byte) (string, error) {
+	const size = 96 // one unit
+	if len(b) < 8 {
+		return "", fmt.Errorf("xe unit query: %d bytes", len(b))
+	}
+	n := binary.LittleEndian.Uint32(b)
+	if n == 0 || n > 64 || len(b) < 8+int(n)*size {
+		return "", fmt.Errorf("xe unit query: %d units in %d bytes", n, len(b))
+	}
+	for i := range int(n) {
+		u := b[8+i*size:]
+		if binary.LittleEndian.Uint16(u) != 0 {
+			continue // a media unit
+		}
+		if major := binary.LittleEndian.Uint16(u[32:]); major > 0 {
+			return fmt.Sprintf("%d.%d", major, binary.LittleEndian.Uint16(u[34:])), nil
+		}
+	}
+	return "", fmt.Errorf("xe unit query: no version (kernel before 6.8)")
+}
+
+// archOfIP gives the generation of a graphics IP version, for cards whose id is
+// in no table: 12.55 to 12.57 is DG2, 20.1 Battlemage, 20.4 Lunar Lake.
+func archOfIP(ip string) Arch {
+	var major, minor int
+	if n, _ := fmt.Sscanf(ip, "%d.%d", &major, &minor); n != 2 {
+		return IntelOther
+	}
+	switch {
+	case major == 12 && minor >= 55 && minor <= 57:
+		return Alchemist
+	case major == 12 && minor == 60:
+		return PonteVecc
+	case major == 12 && (minor == 70 || minor == 71):
+		return MeteorLake
+	case major == 12 && minor == 74:
+		return ArrowLakeH
+	case major == 12 && minor <= 10:
+		return XeLP
+	case major == 20 && minor == 4:
+		return LunarLake
+	case major == 20:
+		return Battlemage
+	case major == 30:
+		return PantherLake
+	}
+	return IntelOther
+}

@@ -14,6 +14,7 @@ const (
 	ioctlXeQuery   = 0xc0286440 // DRM_IOCTL_XE_DEVICE_QUERY
 	ioctlI915Query = 0xc0106479 // DRM_IOCTL_I915_QUERY
 	xeQueryMem     = 1
+	xeQueryUnits   = 3 // GT_LIST
 	i915QueryMem   = 4
 )
 
@@ -30,15 +31,40 @@ func ioctl(fd uintptr, req uintptr, arg unsafe.Pointer) error {
 	}
 }
 
-// queryXe asks an xe render node for its memory. The first call tells the size.
+// queryXe asks an xe render node for its memory.
 func queryXe(f *os.File) ([]region, error) {
+	buf, err := xeQuery(f, xeQueryMem)
+	if err != nil {
+		return nil, err
+	}
+	return parseXeRegions(buf)
+}
+
+// xeVersion asks for the graphics IP version; "" when it is not told.
+func xeVersion(driver string, f *os.File) string {
+	if driver != "xe" {
+		return ""
+	}
+	buf, err := xeQuery(f, xeQueryUnits)
+	if err != nil {
+		return ""
+	}
+	v, err := parseXeVersion(buf)
+	if err != nil {
+		return ""
+	}
+	return v
+}
+
+// xeQuery makes one DRM_XE_DEVICE_QUERY. The first call tells the size.
+func xeQuery(f *os.File, what uint32) ([]byte, error) {
 	q := struct {
 		ext   uint64
 		query uint32
 		size  uint32
 		data  uint64
 		res   [2]uint64
-	}{query: xeQueryMem}
+	}{query: what}
 	if err := ioctl(f.Fd(), ioctlXeQuery, unsafe.Pointer(&q)); err != nil {
 		return nil, fmt.Errorf("DRM_XE_DEVICE_QUERY: %w", err)
 	}
@@ -52,7 +78,7 @@ func queryXe(f *os.File) ([]region, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DRM_XE_DEVICE_QUERY: %w", err)
 	}
-	return parseXeRegions(buf)
+	return buf, nil
 }
 
 // queryI915 does the same on i915.

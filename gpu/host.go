@@ -15,9 +15,10 @@ type Host struct {
 	Args       []string          `json:"kernel_args"` // kernel command line: only what concerns cards and memory
 	Memlock    Reading[int64]    `json:"memlock"`     // bytes this process may lock; -1: no limit
 	User       User              `json:"user"`
-	Env        []EnvVar          `json:"env"`      // variables of this process that a driver or engine reads
-	Perfmon    Reading[bool]     `json:"perfmon"`  // may see what other processes use of an Intel card (CAP_PERFMON or CAP_SYS_ADMIN)
-	Pressure   Reading[Pressure] `json:"pressure"` // memory, at the moment of detection
+	Env        []EnvVar          `json:"env"`            // variables of this process that a driver or engine reads
+	Perfmon    Reading[bool]     `json:"perfmon"`        // may see what other processes use of an Intel card (CAP_PERFMON or CAP_SYS_ADMIN)
+	Helper     Reading[bool]     `json:"perfmon_helper"` // the sensor helper beside this program may; see HelperName
+	Pressure   Reading[Pressure] `json:"pressure"`       // memory, at the moment of detection
 
 	groups map[int64]string // names of /etc/group, to read recorded device files
 }

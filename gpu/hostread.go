@@ -669,6 +669,10 @@ func readHost(root fs.FS, a Answers) Host {
 		Memory: ReadMeminfo(root), Cgroup: ReadCgroup(root), Swaps: readSwaps(root), Disks: readDisks(root, a),
 		Args: readArgs(root), Memlock: readMemlock(root), Env: readEnv(root), Perfmon: readPerfmon(root),
 	}
+	h.Helper = Unknown[bool]("file "+HelperName, "not looked for")
+	if v, ok := a["perfmon.helper"]; ok {
+		h.Helper = Known(v.Value == "yes", v.Source)
+	}
 	var login string
 	h.User, login = readUser(root)
 	h.groups, h.User.Listed = readGroups(root, login)

@@ -177,6 +177,9 @@ func liveAnswers(root fs.FS, m Machine) Answers {
 		a["open "+c.Node.Path] = Answer{"yes", "open " + c.Node.Path}
 		if c.Vendor == Intel && c.Discrete {
 			if rs, src, err := queryDRM(c.Driver, f); err == nil {
+				if ip := xeVersion(c.Driver, f); ip != "" {
+					a["ip "+string(c.PCI)] = Answer{ip, "DRM_XE_DEVICE_QUERY_GT_LIST"}
+				}
 				if t, _, vis := sumRegions(rs); t > 0 {
 					a["vram.total "+string(c.PCI)] = Answer{fmt.Sprint(t), src}
 					if vis > 0 {
@@ -207,6 +210,15 @@ func liveAnswers(root fs.FS, m Machine) Answers {
 			a["free "+d.Mount] = Answer{fmt.Sprint(int64(st.Bavail) * st.Bsize), "statfs " + d.Mount}
 			a["size "+d.Mount] = Answer{fmt.Sprint(int64(st.Blocks) * st.Bsize), "statfs " + d.Mount}
 		}
+	}
+	if path, priv, err := helperPath(); err == nil && priv {
+		// The file capability is an extended attribute; which one it is shows when
+		// the helper answers.
+		v := "no"
+		if n, err := unix.Getxattr(path, "security.capability", nil); err == nil && n > 0 {
+			v = "yes"
+		}
+		a["perfmon.helper"] = Answer{v, path}
 	}
 	rpmAnswers(a)
 	return a

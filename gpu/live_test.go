@@ -54,6 +54,16 @@ func TestRegions(t *testing.T) {
 	if total, used, vis := sumRegions(rs); total != vram || used != 1<<30 || vis != 256<<20 {
 		t.Errorf("%d %d %d", total, used, vis)
 	}
+	// A media unit first, then the graphics unit with its IP version.
+	units := make([]byte, 8+2*96)
+	le.PutUint32(units, 2)
+	le.PutUint16(units[8:], 1)
+	le.PutUint16(units[8+32:], 13)
+	le.PutUint16(units[8+96+32:], 20)
+	le.PutUint16(units[8+96+34:], 1)
+	if v, err := parseXeVersion(units); err != nil || v != "20.1" {
+		t.Errorf("%q %v", v, err)
+	}
 	if _, err := parseXeRegions(xe.Bytes()[:100]); err == nil {
 		t.Error("a short answer was taken")
 	}

@@ -129,6 +129,7 @@ func winHost(w WindowsAnswers) Host {
 	h.Cgroup = Cgroup{Max: no, High: no, Current: no, Cache: no, Left: no, SwapMax: no, OOMKills: no}
 	h.Memlock = Unknown[int64]("Windows", "the working set decides")
 	h.Perfmon = Known(true, "performance counters are open to every user")
+	h.Helper = Unknown[bool]("Windows", "not needed")
 	h.Pressure = Unknown[Pressure]("", "")
 	h.CommitLeft = no
 	if s.CommitLimit > 0 {

@@ -248,7 +248,9 @@ var steps = map[string][]struct {
 		o.Caches = nil
 	}}},
 
-	"vram-unreadable": {{name: "CAP_PERFMON", machine: "strata-1545-a770-xe", step: func(t *testing.T, f fstest.MapFS, _ *Options) {
+	"vram-unreadable": {{name: "a helper with the right", machine: "strata-1545-a770-xe", step: func(t *testing.T, f fstest.MapFS, _ *Options) {
+		put(f, "answers", string(f["answers"].Data)+"perfmon.helper = yes # outcrop-probe\n")
+	}}, {name: "CAP_PERFMON", machine: "strata-1545-a770-xe", step: func(t *testing.T, f fstest.MapFS, _ *Options) {
 		sub(t, f, "proc/self/status", "CapEff: 0000000000000000", "CapEff: 0000004000000000")
 	}}},
 	"memlock-low": {

@@ -14,7 +14,7 @@ var memoryChecks = []checker{
 	{
 		code: "vram-unreadable", title: "free card memory cannot be read", severity: Info, source: "kernel xe_drm.h and i915_drm.h, Niko1221/Strata#1545, ggml-org/llama.cpp#27968", perCard: true,
 		find: func(x *exam) *found {
-			if x.c.Vendor != gpu.Intel || !x.c.Discrete || x.c.Driver != "xe" && x.c.Driver != "i915" || x.m.Host.Perfmon.Or(false) {
+			if x.c.Vendor != gpu.Intel || !x.c.Discrete || x.c.Driver != "xe" && x.c.Driver != "i915" || x.m.Host.Perfmon.Or(false) || x.m.Host.Helper.Or(false) {
 				return nil
 			}
 			return &found{

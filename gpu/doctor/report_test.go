@@ -250,3 +250,25 @@ func TestReportFromDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestStamp: a cache is stale when a driver that compiles has changed, and only
+// then.
+func TestStamp(t *testing.T) {
+	dir := t.TempDir()
+	f := load(t, "neo-905-a770-xe-pve")
+	m := detect(t, f)
+	c, err := ReadCache(dir)
+	if err != nil || c.Version != "" || find(m, Options{Caches: []Cache{c}}, "cache-stale") != nil {
+		t.Errorf("a folder without a note: %+v %v", c, err)
+	}
+	if err := StampCache(dir, m); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = ReadCache(dir); err != nil || !strings.Contains(c.Version, "neo 26.05.37020.3") || find(m, Options{Caches: []Cache{c}}, "cache-stale") != nil {
+		t.Errorf("a fresh cache: %+v %v", c, err)
+	}
+	sub(t, f, "var/lib/dpkg/status", "26.05.37020.3", "26.35.39758.4")
+	if find(detect(t, f), Options{Caches: []Cache{c}}, "cache-stale") == nil {
+		t.Error("the driver changed and nobody noticed")
+	}
+}
