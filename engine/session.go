@@ -57,8 +57,18 @@ type snapshot struct {
 	hidden []float32
 }
 
-// maxSnapshots bounds the copies a session keeps.
-const maxSnapshots = 6
+// A session keeps up to maxSnapshots copies, fewer where they are large, but
+// never less than minSnapshots: those of the last prompt and one before.
+const (
+	maxSnapshots  = 6
+	minSnapshots  = 3
+	snapshotBytes = 128 << 20
+)
+
+// snapshotEdge is how far before the end of a prompt a copy is made beside the
+// one at its end: the next prompt of a chat often differs in the last few
+// tokens, where this one asked for an answer.
+const snapshotEdge = 16
 
 // snapshotEvery is how many prompt tokens lie between copies at most.
 const snapshotEvery = 2048
@@ -139,8 +149,15 @@ func (s *Session) sync(ctx context.Context, prompt []token.ID) (reused int, err 
 	t.prefillTotal.Store(int64(len(prompt) - reused))
 	t.prefillDone.Store(0)
 	begin := time.Now()
+	edge := 0
+	if n := len(prompt) - snapshotEdge; s.m.recurrent && n-reused > 2*snapshotEdge {
+		edge = n
+	}
 	for s.st.pos < len(prompt) {
 		ids := prompt[s.st.pos:min(s.st.pos+s.m.chunk, len(prompt))]
+		if s.st.pos < edge && s.st.pos+len(ids) > edge {
+			ids = ids[:edge-s.st.pos]
+		}
 		last := 0
 		if s.st.pos+len(ids) == len(prompt) {
 			last = 1
@@ -156,7 +173,7 @@ func (s *Session) sync(ctx context.Context, prompt []token.ID) (reused int, err 
 		if s.m.options.Progress != nil {
 			s.m.options.Progress("prefill", int64(done), int64(len(prompt)-reused))
 		}
-		if last == 1 || s.m.recurrent && s.st.pos-s.lastSnap() >= snapshotEvery {
+		if last == 1 || s.st.pos == edge || s.m.recurrent && s.st.pos-s.lastSnap() >= snapshotEvery {
 			s.snap()
 		}
 	}
@@ -247,7 +264,11 @@ func (s *Session) snap() {
 	}
 	s.st.settle(s.m)
 	c := snapshot{pos: s.st.pos}
-	if len(s.snaps) >= maxSnapshots {
+	most := maxSnapshots
+	if b := s.st.recurrentBytes(); b > 0 {
+		most = int(min(maxSnapshots, max(minSnapshots, snapshotBytes/b)))
+	}
+	if len(s.snaps) >= most {
 		worst, least := 0, int(^uint(0)>>1)
 		for i := range s.snaps {
 			before, after := 0, s.st.pos

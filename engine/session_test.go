@@ -481,3 +481,23 @@ func TestTelemetry(t *testing.T) {
 		t.Errorf("KVBytes says %d, %v; the session took %d", kv, err, during.KV)
 	}
 }
+
+// TestTurns: in a chat the next prompt often leaves the last one some tokens
+// before its end; recurrent states are not run anew from the start for that.
+func TestTurns(t *testing.T) {
+	m := tiny(t, "qwen35", Options{Threads: 2, Chunk: 64})
+	s := session(t, m)
+	turn := bytesOf(strings.Repeat("a long conversation so far, ", 8))
+	for i := range 4 {
+		asked := append(slices.Clone(turn), bytesOf("[answer:think]")...)
+		_, _, res := generate(t, s, Request{Prompt: asked, MaxTokens: 10, IgnoreEOG: true})
+		if i > 0 && res.Reused < len(turn)-60-2*snapshotEdge {
+			t.Errorf("turn %d: %d tokens of %d reused", i, res.Reused, len(asked))
+		}
+		if len(s.snaps) > maxSnapshots {
+			t.Errorf("%d copies kept", len(s.snaps))
+		}
+		// The next turn has the answer, but not the way it was asked for.
+		turn = append(turn, bytesOf("[answer] well, the next question is this one")...)
+	}
+}

@@ -222,3 +222,13 @@ func (st *state) reaches(m *Model, n int) bool {
 	}
 	return true
 }
+
+// recurrentBytes is the memory of one copy of the recurrent states.
+func (st *state) recurrentBytes() int64 {
+	var n int64
+	for i := range st.layers {
+		mem := &st.layers[i]
+		n += 4 * int64(len(mem.s)+len(mem.hist)+len(mem.gram))
+	}
+	return n
+}
