@@ -1,91 +1,28 @@
 package jinja
 
 import (
-	"math"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // builtin is a filter: v|name(arguments).
 type builtin func(in *interp, v any, c *call) any
 
-// filters lists all filters.
-var filters map[string]builtin
-
-// The table is filled here and not where it is declared: filters such as map
-// look in it themselves.
-var _ = func() bool {
-	filters = map[string]builtin{
-		"tojson": toJSON, "items": filterItems, "join": filterJoin, "default": filterDefault, "d": filterDefault,
-		"trim": filterTrim, "lower": textFilter(strings.ToLower), "upper": textFilter(strings.ToUpper), "title": textFilter(titleWords),
-		"capitalize": textFilter(capitalize), "first": filterFirst, "last": filterLast, "length": filterLength, "count": filterLength,
-		"reverse": filterReverse, "sort": filterSort, "unique": filterUnique, "list": filterList, "int": filterInt, "float": filterFloat,
-		"string": filterString, "safe": filterString, "replace": filterReplace, "round": filterRound, "abs": filterAbs, "map": filterMap,
-		"select": filterSelect(true, false), "reject": filterSelect(false, false), "selectattr": filterSelect(true, true), "rejectattr": filterSelect(false, true),
-		"indent": filterIndent, "wordcount": filterWordcount, "escape": textFilter(escape), "e": textFilter(escape), "forceescape": textFilter(escape),
-		"dictsort": filterDictsort, "max": filterMost(1), "min": filterMost(-1), "sum": filterSum, "batch": filterBatch, "slice": filterSlice,
-		"groupby": filterGroupby, "attr": filterAttr, "truncate": filterTruncate, "center": filterCenter, "format": filterFormat,
-		"pprint": filterPprint, "striptags": textFilter(striptags), "fromjson": fromJSON, "from_json": fromJSON,
-	}
-	return true
-}()
-
-func textFilter(f func(string) string) builtin {
-	return func(in *interp, v any, c *call) any {
-		out := f(in.str(c.line, v))
-		in.made(c.line, len(out))
-		return out
-	}
-}
-
-// titleWords makes the first letter of each word large and the others small;
-// words begin after white space, - ( { [ and <.
-func titleWords(s string) string {
-	start := true
-	return strings.Map(func(r rune) rune {
-		was := start
-		start = unicode.IsSpace(r) || strings.ContainsRune("-({[<", r)
-		if was {
-			return unicode.ToUpper(r)
-		}
-		return unicode.ToLower(r)
-	}, s)
-}
-
-func capitalize(s string) string {
-	first := true
-	return strings.Map(func(r rune) rune {
-		if first {
-			first = false
-			return unicode.ToUpper(r)
-		}
-		return unicode.ToLower(r)
-	}, s)
-}
-
-func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(s)
-}
-
-func striptags(s string) string {
-	var b strings.Builder
-	for {
-		k := strings.IndexByte(s, '<')
-		if k < 0 {
-			break
-		}
-		end := strings.IndexByte(s[k:], '>')
-		if end < 0 {
-			break
-		}
-		b.WriteString(s[:k])
-		s = s[k+end+1:]
-	}
-	b.WriteString(s)
-	return strings.Join(strings.Fields(b.String()), " ")
+// filters lists all filters. Those that take the name of another look it up
+// through interp.filters, as a table cannot refer to itself.
+var filters = map[string]builtin{
+	"tojson": toJSON, "items": filterItems, "join": filterJoin, "default": filterDefault, "d": filterDefault,
+	"trim": filterTrim, "lower": textFilter(strings.ToLower), "upper": textFilter(strings.ToUpper), "title": textFilter(titleWords),
+	"capitalize": textFilter(capitalize), "first": filterFirst, "last": filterLast, "length": filterLength, "count": filterLength,
+	"reverse": filterReverse, "sort": filterSort, "unique": filterUnique, "list": filterList, "int": filterInt, "float": filterFloat,
+	"string": filterString, "safe": filterString, "replace": filterReplace, "round": filterRound, "abs": filterAbs, "map": filterMap,
+	"select": filterSelect(true, false), "reject": filterSelect(false, false), "selectattr": filterSelect(true, true), "rejectattr": filterSelect(false, true),
+	"indent": filterIndent, "wordcount": filterWordcount, "escape": textFilter(escape), "e": textFilter(escape), "forceescape": textFilter(escape),
+	"dictsort": filterDictsort, "max": filterMost(1), "min": filterMost(-1), "sum": filterSum, "batch": filterBatch, "slice": filterSlice,
+	"groupby": filterGroupby, "attr": filterAttr, "truncate": filterTruncate, "center": filterCenter, "format": filterFormat,
+	"pprint": filterPprint, "striptags": textFilter(striptags), "fromjson": fromJSON, "from_json": fromJSON,
 }
 
 func filterItems(in *interp, v any, c *call) any {
@@ -149,14 +86,6 @@ func filterDefault(in *interp, v any, c *call) any {
 		return ""
 	}
 	return v
-}
-
-func filterTrim(in *interp, v any, c *call) any {
-	s := in.str(c.line, v)
-	if cut, ok := c.arg(0, "chars"); ok && cut != nil {
-		return strings.Trim(s, in.text(c.line, cut))
-	}
-	return strings.Trim(s, whites)
 }
 
 func filterFirst(in *interp, v any, c *call) any {
@@ -283,112 +212,6 @@ func filterList(in *interp, v any, c *call) any {
 	return in.newList(c.line, slices.Clone(in.items(c.line, v)))
 }
 
-func filterInt(in *interp, v any, c *call) any {
-	what, ok := c.arg(0, "default")
-	if !ok {
-		what = int64(0)
-	}
-	switch x := v.(type) {
-	case string:
-		s := strings.ReplaceAll(strings.Trim(x, whites), "_", "")
-		if n, err := strconv.ParseInt(s, int(c.int(in, 1, "base", "int", 10)), 64); err == nil {
-			return n
-		}
-		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<62 {
-			return int64(f)
-		}
-		return what
-	}
-	n, f, isInt, ok := number(v)
-	switch {
-	case !ok || !isInt && !(math.Abs(f) < 1<<62):
-		return what
-	case isInt:
-		return n
-	}
-	return int64(f)
-}
-
-func filterFloat(in *interp, v any, c *call) any {
-	what, ok := c.arg(0, "default")
-	if !ok {
-		what = 0.0
-	}
-	if s, ok := v.(string); ok {
-		if f, err := strconv.ParseFloat(strings.Trim(s, whites), 64); err == nil {
-			return f
-		}
-		return what
-	}
-	if _, f, _, ok := number(v); ok {
-		return f
-	}
-	return what
-}
-
-func filterString(in *interp, v any, c *call) any { return in.text(c.line, v) }
-
-func filterReplace(in *interp, v any, c *call) any {
-	s := in.str(c.line, v)
-	from, to := in.text(c.line, c.need(0, "old", "replace")), in.text(c.line, c.need(1, "new", "replace"))
-	return in.replace(c.line, s, from, to, c.int(in, 2, "count", "replace", -1))
-}
-
-// replace counts what it makes before it makes it.
-func (in *interp) replace(line int, s, from, to string, most int64) string {
-	in.work(line, len(s))
-	n := int64(strings.Count(s, from))
-	if most >= 0 {
-		n = min(n, most)
-	}
-	grow := n * int64(len(to)-len(from))
-	if int64(len(s))+grow > maxValue {
-		tooMuch(line, "a value has more than %d bytes", maxValue)
-	}
-	in.made(line, len(s)+int(grow))
-	return strings.Replace(s, from, to, int(n))
-}
-
-func filterRound(in *interp, v any, c *call) any {
-	i, f, isInt, ok := number(v)
-	if !ok {
-		in.mustDefine(c.line, v)
-		fail(c.line, "a %s cannot be rounded", kindOf(v))
-	}
-	digits := c.int(in, 0, "precision", "round", 0)
-	p := math.Pow(10, float64(digits))
-	switch c.text(in, 1, "method", "round", "common") {
-	case "ceil":
-		return math.Ceil(f*p) / p
-	case "floor":
-		return math.Floor(f*p) / p
-	}
-	if isInt {
-		return i
-	}
-	if digits >= 0 && digits < 300 {
-		// Python rounds the exact value, halves to even.
-		if r, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits), 64), 64); err == nil {
-			return r
-		}
-	}
-	return math.RoundToEven(f*p) / p
-}
-
-func filterAbs(in *interp, v any, c *call) any {
-	i, f, isInt, ok := number(v)
-	switch {
-	case !ok:
-		in.mustDefine(c.line, v)
-		fail(c.line, "a %s has no absolute value", kindOf(v))
-	case isInt && i == math.MinInt64:
-		fail(c.line, "a number is too large")
-	case isInt:
-		return max(i, -i)
-	}
-	return math.Abs(f)
-}
-
 // without drops the first n arguments of a call.
 func (c *call) without(n int) *call {
 	return &call{line: c.line, args: c.args[min(n, len(c.args)):], named: c.named}
@@ -411,7 +234,7 @@ func filterMap(in *interp, v any, c *call) any {
 		return in.newList(c.line, out)
 	}
 	name := c.text(in, 0, "filter", "map", "")
-	f, ok := filters[name]
+	f, ok := in.filters[name]
 	if !ok {
 		fail(c.line, "unknown filter %q", name)
 	}

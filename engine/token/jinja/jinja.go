@@ -101,6 +101,7 @@ func (t *Template) Render(vars map[string]any, now time.Time) (text string, err 
 
 func (t *Template) render(vars map[string]any, in *interp) (text string, err error) {
 	defer caught(&err)
+	in.filters = filters
 	global := &scope{vars: map[string]any{}}
 	for name, f := range globals {
 		global.vars[name] = &function{name: name, call: f}

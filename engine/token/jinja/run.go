@@ -10,8 +10,10 @@ type interp struct {
 	now   time.Time
 	steps int
 	most  int // steps allowed
-	bytes int
-	depth int
+
+	filters map[string]builtin
+	bytes   int
+	depth   int
 }
 
 // step counts one unit of work.
@@ -222,16 +224,6 @@ func (n *ifNode) run(in *interp, s *scope, out *output) jump {
 		}
 	}
 	return in.run(n.other, s, out)
-}
-
-// loopState is the variable loop.
-type loopState struct {
-	items []any
-	i     int
-	depth int
-	last  any // of changed()
-	used  bool
-	again func(line int, over any) string // recursive loops
 }
 
 func (n *forNode) run(in *interp, s *scope, out *output) jump {

@@ -83,5 +83,5 @@ var tests = map[string]builtinTest{
 		other := c.need(0, "other", "sameas")
 		return kindOf(v) == kindOf(other) && in.equal(v, other, 0)
 	},
-	"filter": func(in *interp, v any, c *call) bool { _, ok := filters[in.text(c.line, v)]; return ok },
+	"filter": func(in *interp, v any, c *call) bool { _, ok := in.filters[in.text(c.line, v)]; return ok },
 }

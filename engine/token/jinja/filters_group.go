@@ -1,49 +1,6 @@
 package jinja
 
-import (
-	"slices"
-	"strings"
-	"unicode"
-)
-
-func filterIndent(in *interp, v any, c *call) any {
-	s := in.str(c.line, v)
-	var pad string
-	if w, ok := c.arg(0, "width"); ok {
-		if text, ok := w.(string); ok {
-			pad = text
-		} else {
-			pad = in.repeat(c.line, " ", c.int(in, 0, "width", "indent", 4)).(string)
-		}
-	} else {
-		pad = "    "
-	}
-	first, blank := c.flag(1, "first", false), c.flag(2, "blank", false)
-	var out output
-	for i, l := range strings.Split(s, "\n") {
-		if i > 0 {
-			out.write(in, c.line, "\n")
-		}
-		if (i > 0 || first) && (l != "" || blank && i > 0) {
-			out.write(in, c.line, pad)
-		}
-		out.write(in, c.line, l)
-	}
-	return out.b.String()
-}
-
-// filterWordcount counts runs of letters, digits and underscores.
-func filterWordcount(in *interp, v any, c *call) any {
-	n, inside := int64(0), false
-	for _, r := range in.str(c.line, v) {
-		word := r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r)
-		if word && !inside {
-			n++
-		}
-		inside = word
-	}
-	return n
-}
+import "slices"
 
 func filterDictsort(in *interp, v any, c *call) any {
 	d, ok := v.(*Dict)
@@ -174,55 +131,4 @@ func filterGroupby(in *interp, v any, c *call) any {
 
 func filterAttr(in *interp, v any, c *call) any {
 	return in.attr(c.line, v, c.text(in, 0, "name", "attr", ""))
-}
-
-func filterTruncate(in *interp, v any, c *call) any {
-	s := in.str(c.line, v)
-	length := int(c.int(in, 0, "length", "truncate", 255))
-	end := c.text(in, 2, "end", "truncate", "...")
-	leeway := int(c.int(in, 3, "leeway", "truncate", 5))
-	in.made(c.line, 4*len(s))
-	r := []rune(s)
-	if length < chars(end) || leeway < 0 {
-		fail(c.line, "truncate: the length is too small")
-	}
-	if len(r) <= length+leeway {
-		return s
-	}
-	cut := string(r[:length-chars(end)])
-	if !c.flag(1, "killwords", false) {
-		if k := strings.LastIndexByte(cut, ' '); k >= 0 {
-			cut = cut[:k]
-		}
-	}
-	return cut + end
-}
-
-func filterCenter(in *interp, v any, c *call) any {
-	s := in.str(c.line, v)
-	pad := c.int(in, 0, "width", "center", 80) - int64(chars(s))
-	if pad <= 0 {
-		return s
-	}
-	if pad > maxValue {
-		tooMuch(c.line, "a value has more than %d bytes", maxValue)
-	}
-	// Python puts the odd blank on the left where the width is odd.
-	left := pad/2 + pad&(pad+int64(chars(s)))&1
-	in.made(c.line, len(s)+int(pad))
-	return strings.Repeat(" ", int(left)) + s + strings.Repeat(" ", int(pad-left))
-}
-
-func filterFormat(in *interp, v any, c *call) any {
-	if c.named != nil && len(c.args) == 0 {
-		return in.format(c.line, in.str(c.line, v), c.named)
-	}
-	return in.format(c.line, in.str(c.line, v), &list{items: c.args, tuple: true})
-}
-
-func filterPprint(in *interp, v any, c *call) any {
-	var b strings.Builder
-	in.repr(c.line, &b, v, 0)
-	in.made(c.line, b.Len())
-	return b.String()
 }
