@@ -109,9 +109,11 @@ func (l *frameLayout) Layout(_ []fyne.CanvasObject, s fyne.Size) {
 	put(f.tips, 0, 0, s.Width, s.Height)
 }
 
-// MinSize is the window's smallest size, whatever the pages would like.
+// MinSize is the window's smallest size, whatever the pages would like. Pages
+// are made for 900 x 600; below that they get cramped and still work, because
+// at twice the scale a window of 900 x 600 is bigger than many screens.
 func (l *frameLayout) MinSize([]fyne.CanvasObject) fyne.Size {
-	return fyne.NewSize(leastWidth, leastHeight)
+	return fyne.NewSize(leastWidth*0.8, leastHeight*0.75)
 }
 
 // show puts a page into the frame.

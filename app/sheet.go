@@ -173,6 +173,9 @@ func (a *App) search() {
 				if title == "" {
 					title = tr("New chat")
 				}
+				if h.Message != 0 && h.Snippet == title {
+					continue // the first turn, which gave the title
+				}
 				f := finding{"chat", title, "", func() { a.visit("chat"); a.chat().open(h.Conversation, h.Message) }}
 				if h.Message != 0 {
 					f.text, f.detail = h.Snippet, title

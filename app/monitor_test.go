@@ -1,0 +1,186 @@
+package app
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"fyne.io/fyne/v2"
+
+	"outcrop/app/widget"
+	"outcrop/engine/wire"
+)
+
+func TestHistoryIsARing(t *testing.T) {
+	h := newHistory()
+	now := time.Unix(1_700_000_000, 0)
+	for i := range historyLength + 50 {
+		h.add(wire.Sample{Engine: wire.Engine{Phase: "decode", DecodeTokS: float64(i)}}, true, now.Add(time.Duration(i)*time.Second))
+	}
+	n, prev := 0, time.Time{}
+	h.each(time.Time{}, func(p *point) {
+		if !p.at.After(prev) {
+			t.Fatal("points are not in order")
+		}
+		prev = p.at
+		n++
+	})
+	if n != historyLength {
+		t.Errorf("%d points, want %d", n, historyLength)
+	}
+	if got := h.last().values[colDecode]; got != historyLength+49 {
+		t.Errorf("the last point has %v", got)
+	}
+	times, v, _ := h.chart(prev.Add(-10*time.Second), colDecode)
+	if len(times) != 16 || v[0][15] != historyLength+49 { // 5 s before the axis, so that a line enters it
+		t.Errorf("a chart of 10 s has %d points", len(times))
+	}
+}
+
+func TestUnknownStaysUnknown(t *testing.T) {
+	h := newHistory()
+	p := h.add(wire.Sample{Cards: []wire.Card{{Name: "x", VRAM: wire.Unknown("bytes", "xe", "silent"), Total: wire.Known(gib, "bytes", "sysfs")}}}, true, time.Now())
+	for _, c := range []column{colVRAMOwn, colVRAMOthers, colRAMTotal, colDecode, colTemp} {
+		if !math.IsNaN(p.values[c]) {
+			t.Errorf("%s is %v, want unknown", columnNames[c], p.values[c])
+		}
+	}
+	if p.level != widget.LevelUnknown {
+		t.Errorf("pressure is %v", p.level)
+	}
+	var b bytes.Buffer
+	if err := h.writeCSV(&b, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 2 || len(rows[0]) != 4+int(columnCount) {
+		t.Fatalf("got %d rows, %v", len(rows), err)
+	}
+	for i, name := range rows[0] {
+		if name == "vram_own_bytes" && rows[1][i] != "" {
+			t.Errorf("unknown is written as %q", rows[1][i])
+		}
+		if name == "vram_total_bytes" && rows[1][i] != "1.073741824e+09" {
+			t.Errorf("the total is written as %q", rows[1][i])
+		}
+	}
+}
+
+func TestGuardWordsAreToldOnce(t *testing.T) {
+	h := newHistory()
+	say := func(words ...string) []string {
+		return h.add(wire.Sample{Guard: wire.Guard{Words: words}}, true, time.Now()).marks
+	}
+	for i, c := range []struct{ in, want string }{
+		{"a", "a"}, {"a", ""}, {"a,b", "b"}, {"b,c,d", "c,d"}, {"d", ""}, {"x", "x"}, {"", ""}, {"x", "x"},
+	} {
+		var words []string
+		if c.in != "" {
+			words = strings.Split(c.in, ",")
+		}
+		if got := strings.Join(say(words...), ","); got != c.want {
+			t.Errorf("step %d, %q: got %q, want %q", i, c.in, got, c.want)
+		}
+	}
+}
+
+func TestMonitorDraws(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.a.visit("monitor")
+	p := r.a.page("monitor").(*monitorPage)
+	r.feed(90)
+	d := p.rate.Data()
+	if len(d.Bands) == 0 || len(d.Marks) != 1 || !strings.Contains(d.Marks[0].Text, "Gave back") {
+		t.Errorf("%d shaded stretches, marks %+v", len(d.Bands), d.Marks)
+	}
+	if d.Begin >= d.End || math.Abs(d.End-d.Begin-60) > 0.01 {
+		t.Errorf("the axis has %v s", d.End-d.Begin)
+	}
+	if v := p.vram.Data(); v.Max != 15.1*gib || len(v.Series) != 4 {
+		t.Errorf("VRAM has top %v and %d series", v.Max, len(v.Series))
+	}
+	if p.heat.Data().Layers != 24 || p.tiersBox.Hidden {
+		t.Error("the residency map is not shown")
+	}
+	// Unknown power is a dash that says why.
+	row := p.sensorRows["power"]
+	if row.value.Text() != "—" || !strings.Contains(row.tip.Tip(), "no such file") {
+		t.Errorf("power shows %q, tip %q", row.value.Text(), row.tip.Tip())
+	}
+	if s := p.summary(); !strings.Contains(s, "decode_tok_s") || strings.Contains(s, "NaN") {
+		t.Errorf("summary: %s", s)
+	}
+	// Pause freezes the axis while readings go on.
+	p.key(fyne.KeySpace)
+	end := p.rate.Data().End
+	r.feed(5)
+	if p.rate.Data().End != end {
+		t.Error("a paused chart moves")
+	}
+	p.key(fyne.KeySpace)
+	r.feed(1)
+	if p.rate.Data().End <= end {
+		t.Error("a chart that goes on does not move")
+	}
+	p.cross(p.rate.Data().Begin+30, true)
+	p.cross(0, false)
+	settle(r.a.win)
+	if img := r.a.picture(p.charts); img.Bounds().Dx() < 300 || img.Bounds().Dy() < 300 {
+		t.Errorf("the picture is %v", img.Bounds())
+	}
+	// Nothing is drawn while another page is in view.
+	r.a.visit("chat")
+	end = p.rate.Data().End
+	r.feed(3)
+	if p.rate.Data().End != end {
+		t.Error("a page out of view draws")
+	}
+}
+
+func TestMonitorWithoutCard(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.a.visit("monitor")
+	r.engine.tell(wire.Sample{Time: r.now, Memory: wire.Memory{Total: wire.Known(8*gib, "bytes", "x"), Available: wire.Known(4*gib, "bytes", "x")}})
+	r.pump()
+	p := r.a.page("monitor").(*monitorPage)
+	if p.noCard.Hidden || !p.vramBox.Hidden {
+		t.Error("a machine without a card still has an empty VRAM chart")
+	}
+}
+
+func TestOwnLookWhileNoEngineTells(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.tick()
+	if r.a.look == nil || r.a.history.last() == nil || r.a.history.last().engine {
+		t.Fatal("nobody looks at the machine while the engine is silent")
+	}
+	r.feed(1)
+	r.tick()
+	if r.a.look != nil {
+		t.Error("we still look although the engine tells")
+	}
+	r.a.hidden = true
+	r.now = r.now.Add(time.Minute)
+	r.tick()
+	if r.a.look != nil {
+		t.Error("we look although nobody can see it")
+	}
+}
+
+func TestSlownessInWords(t *testing.T) {
+	h := newHistory()
+	s := wire.Sample{Engine: wire.Engine{Phase: "decode", MSPerStep: 95, Use: wire.Use{Weights: 1}, Drafted: 50, Accepted: 40},
+		Memory: wire.Memory{FullAvg10: wire.Known(12, "percent", "")}, Tiers: &wire.Tiers{VRAM: 60, RAM: 30, File: 10, WaitMS: 40}}
+	got := strings.Join(slowness(h.add(s, true, time.Now())), "\n")
+	for _, want := range []string{"waited for memory 12 %", "60 % were in VRAM, 30 % in RAM and 10 % in the file", "waits 40.0 ms", "80 % of the drafted"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not said:\n%s", want, got)
+		}
+	}
+	if slowness(nil) != nil || slowness(h.add(s, false, time.Now())) != nil {
+		t.Error("something is said without an engine")
+	}
+}

@@ -1,0 +1,199 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"fyne.io/fyne/v2"
+
+	"outcrop/app/widget"
+	"outcrop/engine/catalog"
+	"outcrop/engine/plan"
+)
+
+func (r *rig) packsPage() *packsPage {
+	r.a.visit("packs")
+	r.pump()
+	return r.a.page("packs").(*packsPage)
+}
+
+func TestPackCardsSayWhatTheyAre(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.packsPage()
+	c := p.cards["Qwen3-30B-A3B-Q4_K_M"]
+	if got, want := c.facts.Text(), "qwen3moe · 17.3 GiB · 30.5 billion weights, 3.3 billion at work · 128 experts, 8 at a time · about 4.9 bits, very good · context 40K · apache-2.0"; got != want {
+		t.Errorf("facts are\n%s\nwant\n%s", got, want)
+	}
+	if got := c.button.Text; got != "Start on Arc A770" {
+		t.Errorf("the button says %q", got)
+	}
+	if got := c.words.Text(); !strings.Contains(got, "Expect 7 to 12 tok/s") || !strings.Contains(got, "not measured here yet") {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := len(c.fit.Rows()); got != 3 {
+		t.Errorf("the fit picture has %d bars, want VRAM, RAM and disk", got)
+	}
+	m := p.cards["mystery"]
+	if !m.button.Disabled() || m.light.State() != widget.StateAct || !strings.Contains(m.words.Text(), "not known") {
+		t.Errorf("a pack of an unknown family: button %v, light %v, %q", m.button.Disabled(), m.light.State(), m.words.Text())
+	}
+	// The starter runs: its button stops it.
+	if got := p.cards["starter"].button.Text; got != "Stop" {
+		t.Errorf("the running pack's button says %q", got)
+	}
+	p.startOrStop("Qwen3-30B-A3B-Q4_K_M")
+	r.pump()
+	if r.a.engine.Pack != "Qwen3-30B-A3B-Q4_K_M" || r.a.settings.Pack != "Qwen3-30B-A3B-Q4_K_M" {
+		t.Errorf("started %q, remembered %q", r.a.engine.Pack, r.a.settings.Pack)
+	}
+	if got := r.a.chat().composer.pack.Text(); got != "Qwen3-30B-A3B-Q4_K_M" {
+		t.Errorf("the chat's chip says %q", got)
+	}
+}
+
+func TestPackFiltersAndSearch(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.packsPage()
+	shown := func() int {
+		n := 0
+		for _, c := range p.cards {
+			for _, o := range p.list.Objects {
+				if o == fyne.CanvasObject(c.row) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		filter, query string
+		want          int
+	}{{"", "", 3}, {"now", "", 2}, {"no", "", 1}, {"change", "", 0}, {"", "qwen", 2}, {"", "QWEN3-30", 1}, {"now", "mystery", 0}} {
+		p.filter, p.query = c.filter, strings.ToLower(c.query)
+		p.draw()
+		if got := shown(); got != c.want {
+			t.Errorf("filter %q, search %q: %d packs, want %d", c.filter, c.query, got, c.want)
+		}
+	}
+}
+
+func TestPackDetails(t *testing.T) {
+	r := newRig(t, LookDark)
+	in := r.packs.infos["starter"]
+	in.Metadata = map[string]any{"tokenizer.chat_template": "{{ x }}", "general.name": "Starter", "tokenizer.ggml.tokens": map[string]any{"length": 4096.0, "first": []any{"a"}}}
+	r.packs.infos["starter"] = in
+	p := r.packsPage()
+	e, _ := r.a.packs.named("starter")
+	r.a.packs.again(e)
+	r.pump()
+	p.open("starter")
+	if p.detail.root.Hidden {
+		t.Fatal("the details do not open")
+	}
+	settle(r.a.win)
+	shot(t, r.a.win, "packs-details")
+	p.key(fyne.KeyEscape)
+	if !p.detail.root.Hidden || p.chosen != "" {
+		t.Error("Esc does not close the details")
+	}
+}
+
+func TestPackAddDropRemoveUndo(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.packsPage()
+	r.a.dropped([]string{"/models/New-Model.gguf", "/models/notes.txt"})
+	r.pump()
+	if _, ok := r.a.packs.named("New-Model"); !ok {
+		t.Fatal("a dropped pack is not on the list")
+	}
+	if got := strings.Join(r.a.frame.toasts.Texts(), "|"); !strings.Contains(got, "Added New-Model") || !strings.Contains(got, "no GGUF file") {
+		t.Errorf("the toasts say %q", got)
+	}
+	e, _ := r.a.packs.named("New-Model")
+	p.open("New-Model")
+	r.a.packs.remove(e)
+	r.pump()
+	if _, ok := r.a.packs.named("New-Model"); ok {
+		t.Fatal("a removed pack is still on the list")
+	}
+	if p.chosen != "" {
+		t.Error("the details of a removed pack stay open")
+	}
+	r.a.frame.toasts.Press()
+	r.pump()
+	if _, ok := r.a.packs.named("New-Model"); !ok {
+		t.Error("undo does not bring the pack back")
+	}
+	starter, _ := r.a.packs.named("starter")
+	r.a.packs.remove(starter)
+	r.pump()
+	if _, ok := r.a.packs.named("starter"); !ok {
+		t.Error("the starter was removed")
+	}
+}
+
+func TestDownloads(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.packsPage()
+	r.packs.progress = []catalog.Progress{{Phase: "downloading", Done: 2 << 30, Total: 5 << 30, Rate: 50 * mib}}
+	p.loads.find("some/pack")
+	r.until("the download", func() bool {
+		return len(p.loads.list) == 1 && p.loads.list[0].state == "running" && p.loads.list[0].now.Done == 2<<30
+	})
+	d := p.loads.list[0]
+	if got, want := d.progressWords(), "2.0 of 5.0 GiB, 50.0 MiB/s, 61 s left"; got != want {
+		t.Errorf("progress says %q, want %q", got, want)
+	}
+	settle(r.a.win)
+	shot(t, r.a.win, "packs-download")
+	d.cancel()
+	r.until("the pause", func() bool { return d.state == "paused" })
+	r.packs.progress = nil
+	d.start()
+	r.until("the end", func() bool { return len(p.loads.list) == 0 })
+	if _, ok := r.a.packs.named("found"); !ok {
+		t.Error("what was fetched is not on the list")
+	}
+
+	p.loads.find("many/choices")
+	r.until("the choice", func() bool { return len(p.loads.list) == 1 && p.loads.list[0].state == "choose" })
+	p.loads.list = nil
+	p.loads.find("bad")
+	r.until("the failure", func() bool { return len(p.loads.list) == 1 && p.loads.list[0].state == "failed" })
+}
+
+func TestUnfinishedDownloadsAreOffered(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.packs.unfinished = []catalog.Unfinished{{Source: catalog.Source{Name: "half", Origin: "a/half", Files: []catalog.RemoteFile{{Size: 100}}}, Done: 40}}
+	p := r.packsPage()
+	if len(p.loads.list) != 1 || p.loads.list[0].state != "paused" {
+		t.Fatalf("got %+v", p.loads.list)
+	}
+	p.loads.list[0].discard()
+	if len(p.loads.list) != 0 {
+		t.Error("a given up download is still shown")
+	}
+	r.a.frame.toasts.Press()
+	if len(p.loads.list) != 1 {
+		t.Error("undo does not bring it back")
+	}
+}
+
+func TestFitWords(t *testing.T) {
+	p := &plan.Plan{Fits: false, Short: []plan.Short{{Where: "RAM", Bytes: 3435973837}}, RAM: plan.Use{Total: plan.Known(8*gib, "x"), Segments: []plan.Segment{{Kind: "weights", Bytes: 9 * gib}, {Kind: "floor", Bytes: 2 * gib}, {Kind: "free", Bytes: 5}, {Kind: "odd", Bytes: 1}}},
+		Remedies: []plan.Remedy{{Kind: "context", Text: "4096 tokens", Wishes: plan.Wishes{Context: 4096}}}}
+	if got, want := fitSentence(p), "It does not fit: RAM is short by 3.2 GiB."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if s, _ := fitState(p); s != widget.StateWatch {
+		t.Errorf("a pack that fits with a smaller context has state %v", s)
+	}
+	rows := fitRows(p)
+	if len(rows) != 1 || rows[0].Short == 0 || rows[0].Text != "3.2 GiB short" || len(rows[0].Parts) != 3 || !rows[0].Parts[1].Hatch {
+		t.Errorf("got %+v", rows)
+	}
+	unknown := fitRow("RAM", plan.Use{Total: plan.Amount{Why: "nobody says"}, Segments: []plan.Segment{{Kind: "weights", Bytes: gib}}}, widget.ColorRAM, 0)
+	if unknown.Total != 0 || unknown.Text != "1.0 GiB of n/a" || unknown.Why != "nobody says" {
+		t.Errorf("unknown total: %+v", unknown)
+	}
+}
