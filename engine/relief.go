@@ -20,6 +20,7 @@ type relief struct {
 	step atomic.Int32 // guard.Step
 	mu   sync.Mutex
 	wake chan struct{} // closed and replaced at every change
+	said watched       // for telemetry
 }
 
 func newRelief() *relief { return &relief{wake: make(chan struct{})} }

@@ -32,6 +32,11 @@ type Sample struct {
 	GBs               float64 // weight bytes read per second of decode, in 1e9
 
 	Experts TierSample // from where experts were used
+
+	// What the guard sees and does, when the model is watched (see Watch):
+	// its level and step in words, and its last actions, the oldest first.
+	Level, Step string
+	Words       []Said
 }
 
 type phase = int32
@@ -87,6 +92,8 @@ func (t *telemetry) sample(m *Model) Sample {
 		BytesPerToken: t.perToken,
 		Experts:       m.tierSample(),
 	}
+	w := m.told()
+	s.Level, s.Step, s.Words = w.level.String(), w.step.String(), w.words
 	if s.MsPerStep > 0 {
 		s.GBs = float64(t.perToken) / (s.MsPerStep * 1e6)
 	}

@@ -9,8 +9,9 @@ import (
 // reading and config give the same decision.
 //
 // Upwards it moves one step a reading at most, and below Critical only after
-// the last step had hold to take effect. Watch never goes beyond GiveBack, so
-// a merely tight machine keeps answering. Downwards it moves one step after
+// the last step had hold to take effect. Watch never goes beyond GiveBack, or
+// ShrinkRAM where copies of experts are what keeps RAM below the floor, so a
+// merely tight machine keeps answering. Downwards it moves one step after
 // calm of good readings. A missing or old reading holds the step and stops
 // growth.
 func Decide(s State, r Reading, now time.Time, c Config) (State, Decision) {
@@ -35,7 +36,7 @@ func Decide(s State, r Reading, now time.Time, c Config) (State, Decision) {
 		}
 	default:
 		s.goodAt = time.Time{}
-		if s.Step < ceiling(level) && (level == Critical || s.raisedAt.IsZero() || now.Sub(s.raisedAt) >= hold) {
+		if s.Step < ceiling(level, r, c) && (level == Critical || s.raisedAt.IsZero() || now.Sub(s.raisedAt) >= hold) {
 			s.Step++
 			s.raisedAt = now
 		}
@@ -52,6 +53,14 @@ func Decide(s State, r Reading, now time.Time, c Config) (State, Decision) {
 		d.Words = append(d.Words, words(before, s.Step, r))
 	}
 	d.Step = s.Step
+	d.MayGrow = c.Enabled && level == Good && s.Step == Normal || !c.Enabled && level != Unknown
+	s, d.RAM = copies(s, r, now, c, level, d.MayGrow)
+	switch {
+	case d.RAM < 0:
+		d.Words = append(d.Words, fmt.Sprintf("%s of %s RAM available, %s wanted free: giving back %s of experts held in RAM", size(r.RAMAvailable.N), size(r.RAMTotal.N), size(c.For(r.RAMTotal.N).RAMFloor), size(-d.RAM)))
+	case d.RAM > 0:
+		d.Words = append(d.Words, fmt.Sprintf("%s of %s RAM available: holding up to %s more of experts in RAM again", size(r.RAMAvailable.N), size(r.RAMTotal.N), size(d.RAM)))
+	}
 	s, d.Slots = vram(s, r, now, c, level)
 	for _, v := range r.VRAM {
 		if n := d.Slots[v.PCI]; n < 0 {
@@ -60,14 +69,16 @@ func Decide(s State, r Reading, now time.Time, c Config) (State, Decision) {
 			d.Words = append(d.Words, fmt.Sprintf("card %s has room again: adding %s of expert slots", v.PCI, size(n)))
 		}
 	}
-	d.MayGrow = c.Enabled && level == Good && s.Step == Normal || !c.Enabled && level != Unknown
 	return s, d
 }
 
 // ceiling is the furthest step a level may lead to.
-func ceiling(l Level) Step {
+func ceiling(l Level, r Reading, c Config) Step {
 	switch l {
 	case Watch:
+		if r.Held > 0 && r.RAMAvailable.N < c.For(r.RAMTotal.N).RAMFloor {
+			return ShrinkRAM
+		}
 		return GiveBack
 	case Act:
 		return Pause
@@ -75,6 +86,44 @@ func ceiling(l Level) Step {
 		return Unload
 	}
 	return Normal
+}
+
+// copies decides how many bytes of experts in RAM go or may come. From
+// ShrinkRAM on, and at Critical without waiting for it, they go at every
+// reading until the floor is free again, a quarter of it more so that the next
+// reading does not land just below it; where pressure speaks and bytes do not,
+// an eighth goes. They come back in pieces, each after its calm.
+func copies(s State, r Reading, now time.Time, c Config, l Level, mayGrow bool) (State, int64) {
+	if !c.Enabled || l == Unknown {
+		s.ramAt = time.Time{}
+		return s, 0
+	}
+	floor := c.For(r.RAMTotal.N).RAMFloor
+	if l != Good {
+		s.ramAt = time.Time{}
+		if r.Held <= 0 || s.Step < ShrinkRAM && l != Critical {
+			return s, 0
+		}
+		n := floor + floor/4 - r.RAMAvailable.N
+		if l >= Act {
+			n = max(n, r.Held/8, min(r.Held, 64<<20))
+		}
+		return s, -max(0, min(n, r.Held))
+	}
+	if !mayGrow || r.Held >= r.Wanted {
+		s.ramAt = time.Time{}
+		return s, 0
+	}
+	switch {
+	case s.ramAt.IsZero():
+		s.ramAt = now
+	case now.Sub(s.ramAt) >= ramCalm:
+		s.ramAt = now
+		if room := r.RAMAvailable.N - floor - floor/2; room > 0 {
+			return s, min(room, ramGrow(r.RAMTotal.N), r.Wanted-r.Held)
+		}
+	}
+	return s, 0
 }
 
 // vram decides about slots. It reacts to each card alone, at once when another

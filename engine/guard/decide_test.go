@@ -274,3 +274,95 @@ func TestInvariants(t *testing.T) {
 		}
 	}
 }
+
+func holding(availGiB float64, held, wanted int64) Reading {
+	r := ram(availGiB, 0, 0)
+	r.Held, r.Wanted = held, wanted
+	return r
+}
+
+// Copies go when the floor is not free, as many as it takes, and come back in
+// pieces once all is well.
+func TestCopiesShrinkAndGrow(t *testing.T) {
+	held := 10 * gib
+	rs := repeat(10, holding(3.5, held, held)) // floor 4: tight, not short
+	_, ds := run(t, daily, rs)
+	var given int64
+	for i, d := range ds {
+		if d.RAM < 0 && d.Step != ShrinkRAM {
+			t.Errorf("second %d: copies went at step %v", i, d.Step)
+		}
+		if given == 0 {
+			given = -d.RAM
+		}
+	}
+	if given != 3*gib/2 {
+		t.Errorf("gave back %d MiB first, want 1536: up to the floor and a quarter more", given>>20)
+	}
+	if _, ds := run(t, daily, []Reading{holding(1, held, held)}); ds[0].RAM != -4*gib || ds[0].Step != StopPrefetch {
+		t.Errorf("critical: gave back %d MiB at step %v, want 4096 at once", -ds[0].RAM>>20, ds[0].Step)
+	}
+	if steps, _ := run(t, daily, repeat(60, holding(3.5, 0, held))); steps[59] != GiveBack {
+		t.Errorf("with no copies left a tight machine is at %v, want %v", steps[59], GiveBack)
+	}
+	// Growth: nothing for a while, then pieces of a GiB (of 32) ten seconds apart.
+	_, ds = run(t, daily, repeat(40, holding(20, gib, 5*gib)))
+	var at []int
+	for i, d := range ds {
+		if d.RAM < 0 || d.RAM > gib {
+			t.Errorf("second %d: %d", i, d.RAM)
+		}
+		if d.RAM > 0 {
+			at = append(at, i)
+		}
+	}
+	if len(at) != 3 || at[0] < 10 {
+		t.Errorf("grew at seconds %v", at)
+	}
+	_, ds = run(t, daily, repeat(40, holding(5.5, gib, 5*gib)))
+	for i, d := range ds {
+		if d.RAM > 0 {
+			t.Fatalf("second %d: grew by %d with 1.5 GiB above the floor", i, d.RAM)
+		}
+	}
+	off := daily
+	off.Enabled = false
+	_, ds = run(t, off, append(repeat(20, holding(0.5, held, held)), repeat(40, holding(20, gib, held))...))
+	for _, d := range ds {
+		if d.RAM != 0 {
+			t.Fatalf("the guard is off and asked for %d", d.RAM)
+		}
+	}
+}
+
+// A closed loop: what is given back is free at the next reading, and what
+// grows is used. It must come to rest above the floor, and not swing.
+func TestCopiesComeToRest(t *testing.T) {
+	var s State
+	now := time.Unix(1000, 0)
+	held, wanted := 12*gib, 12*gib
+	others := int64(0)
+	changes := 0
+	for i := range 600 {
+		if i == 30 {
+			others = 8 * gib // a program takes memory, and keeps it
+		}
+		now = now.Add(time.Second)
+		r := ram(float64(16*gib-others-held)/float64(gib)+0, 0, 0)
+		r.At, r.Held, r.Wanted = now, held, wanted
+		var d Decision
+		s, d = Decide(s, r, now, daily)
+		if held += d.RAM; held > wanted {
+			held = wanted
+		}
+		if i > 200 && d.RAM != 0 {
+			changes++
+		}
+	}
+	if free := 16*gib - others - held; free < 4*gib || held < gib {
+		t.Errorf("%.1f GiB free, %.1f held in the end", float64(free)/float64(gib), float64(held)/float64(gib))
+	}
+	if changes > 2 {
+		t.Errorf("%d changes after 200 s", changes)
+	}
+}

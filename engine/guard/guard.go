@@ -59,6 +59,9 @@ type Reading struct {
 	// grows (xe moves over-committed VRAM there without an error).
 	GTTGrowth Rate
 	VRAM      []VRAM
+	// Held is how many bytes of RAM the engine holds as copies of experts that
+	// it could give back, Wanted how many it would like to hold.
+	Held, Wanted int64
 }
 
 // Level is how tight RAM is, in the words of the window.
@@ -134,7 +137,13 @@ const (
 	vramCalm = 30 * time.Second
 	// vramGrow bounds the growth of slots per decision, in bytes.
 	vramGrow = 256 << 20
+	// ramCalm is how long RAM must be good between two pieces that copies of
+	// experts may grow by.
+	ramCalm = 10 * time.Second
 )
+
+// ramGrow is such a piece: what a machine of this size will not miss.
+func ramGrow(total int64) int64 { return max(total/32, 64<<20) }
 
 // LevelOf grades one reading. Thresholds sit between those of desktop OOM
 // daemons (earlyoom acts at 10 % available; systemd-oomd at 60 % full pressure
@@ -164,6 +173,7 @@ type State struct {
 	raisedAt time.Time // last upward step
 	goodAt   time.Time // start of the present run of Good readings
 	vramAt   map[string]time.Time
+	ramAt    time.Time // start of the calm before copies in RAM may grow
 }
 
 // Decision is what the engine is to do now.

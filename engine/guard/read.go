@@ -76,8 +76,11 @@ func (r *Reader) Read(now time.Time, cards []gpu.CardReadings, slots map[string]
 // tighter place, else the machine's.
 func (r *Reader) pressure(h gpu.Host) gpu.Reading[gpu.Pressure] {
 	if c := h.Cgroup; c.Max.Known && c.Path != "" && c.Path != "/" {
-		if p := gpu.ReadPressure(r.root, "sys/fs/cgroup"+c.Path+"/memory.pressure"); p.Known {
-			return p
+		// A machine with both versions has the second one below unified.
+		for _, base := range []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"} {
+			if p := gpu.ReadPressure(r.root, base+c.Path+"/memory.pressure"); p.Known {
+				return p
+			}
 		}
 	}
 	return gpu.ReadPressure(r.root, "proc/pressure/memory")
