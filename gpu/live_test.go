@@ -117,8 +117,8 @@ func TestHelperWithoutCards(t *testing.T) {
 	}
 }
 
-// stubs builds a shared library from C, or skips where there is no compiler.
-func stubs(t *testing.T, src, soname string) string {
+// standIn builds a shared library from C, or skips where there is no compiler.
+func standIn(t *testing.T, src, soname string) string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
@@ -138,7 +138,7 @@ func stubs(t *testing.T, src, soname string) string {
 // as a driver of the 2020s does: version 2 of the memory call, a card found by
 // its address only, one call the card does not support.
 func TestNVML(t *testing.T) {
-	dir := stubs(t, `
+	dir := standIn(t, `
 #include <string.h>
 typedef unsigned int u; typedef unsigned long long ull; typedef void* dev;
 static int card;
@@ -208,7 +208,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(dev d,u*n,pr*p){if(*n<2)return 7;p[0
 // TestSysman walks the Sysman calls against a stand-in loader: two devices, one
 // with system memory only, and temperatures of chip and memory.
 func TestSysman(t *testing.T) {
-	dir := stubs(t, `
+	dir := standIn(t, `
 typedef unsigned int u; typedef unsigned long long ull; typedef void* h;
 static int drv, dev[2], mem[3], tmp[2];
 u zesInit(u f){return f;}
