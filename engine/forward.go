@@ -13,8 +13,7 @@ import (
 // token and p.logits the logits of the last outputs tokens.
 //
 // What one token gets does not depend on how many others are in the call or on
-// the number of workers, bit for bit; only the gated delta net sums long
-// prompts in another order (delta.go).
+// the number of workers, bit for bit.
 //
 // When ctx ends it returns between two layers; the timeline then still has its
 // old length, but recurrent states are in between.
