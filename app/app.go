@@ -283,11 +283,12 @@ func (a *App) restyle() {
 	if !scaled {
 		return
 	}
-	chat := a.built["chat"]
-	a.built = map[string]page{}
-	if c, ok := chat.(*chatPage); ok {
+	open := int64(0)
+	if c, ok := a.built["chat"].(*chatPage); ok {
 		c.leave()
+		open = c.conv.ID
 	}
+	a.built = map[string]page{}
 	a.frame.detach()
 	a.frame = newFrame(a)
 	a.win.SetContent(a.frame.root)
@@ -295,6 +296,9 @@ func (a *App) restyle() {
 	current := a.current
 	a.current = ""
 	a.visit(current)
+	if open != 0 {
+		a.chat().open(open, 0)
+	}
 	a.refreshStatus()
 }
 

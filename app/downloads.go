@@ -30,7 +30,7 @@ type download struct {
 	cancel context.CancelFunc
 	drawn  time.Time
 
-	bar   *fynewidget.ProgressBar
+	bar   *widget.Bar
 	words *widget.Text
 }
 
@@ -226,8 +226,7 @@ func (d *download) card() fyne.CanvasObject {
 		body.Add(widget.H(8, fynewidget.NewButton(tr("Try again"), again)))
 		head.Add(close(tr("Close")))
 	default:
-		d.bar = fynewidget.NewProgressBar()
-		d.bar.TextFormatter = func() string { return "" }
+		d.bar = widget.NewBar()
 		if d.now.Total > 0 {
 			d.bar.SetValue(float64(d.now.Done) / float64(d.now.Total))
 		}
@@ -242,7 +241,7 @@ func (d *download) card() fyne.CanvasObject {
 			head.Add(widget.NewIconButton("pause", tr("Pause"), func() { d.cancel() }).In(widget.ColorText))
 		}
 		head.Add(widget.NewIconButton("trash", tr("Give up and delete what was fetched"), d.discard))
-		body.Add(widget.Sized(0, 8, d.bar))
+		body.Add(d.bar)
 		body.Add(d.words)
 	}
 	return widget.Box(body)

@@ -66,6 +66,7 @@ func newFrame(a *App) *frame {
 	}
 	l := f.root.Layout.(*frameLayout)
 	f.root.Objects = []fyne.CanvasObject{ground, side, foot, l.line1, l.line2, f.rail, head, f.banner, f.stack, f.status, f.sheets, f.toasts, f.tips}
+	f.engine(a.engine)
 	return f
 }
 

@@ -185,8 +185,11 @@ func TestLookAndSize(t *testing.T) {
 	}
 	shot(t, r.a.win, "chat-large")
 	c := r.a.chat()
-	if len(c.list.all) != 1 {
-		t.Errorf("%d conversations after a change of the text size", len(c.list.all))
+	if len(c.list.all) != 1 || len(r.path()) != 2 {
+		t.Errorf("after a change of the text size: %d conversations, open is %q", len(c.list.all), r.path())
+	}
+	if got := r.a.frame.state.Text(); got != "Ready on CPU" {
+		t.Errorf("the new frame shows the engine as %q", got)
 	}
 	r.a.change(func(s *Settings) { s.Look = LookLight })
 	r.a.restyle()

@@ -143,7 +143,7 @@ func (d *packPanel) section(title string, o fyne.CanvasObject) {
 func (d *packPanel) facts(e catalog.Entry, in *PackInfo) {
 	var rows [][]string
 	add := func(name, value string) {
-		if value != "" && value != "0" {
+		if value != "" && value != "0" && value != bytes64(0) {
 			rows = append(rows, []string{name, value})
 		}
 	}

@@ -477,15 +477,14 @@ type waiting struct {
 	fynewidget.BaseWidget
 	c     *chatPage
 	words *widget.Text
-	bar   *fynewidget.ProgressBar
+	bar   *widget.Bar
 	row   *fyne.Container
 }
 
 func newWaiting(c *chatPage) *waiting {
-	w := &waiting{c: c, words: widget.NewText("").In(widget.ColorDim).Cutting(100), bar: fynewidget.NewProgressBar()}
-	w.bar.TextFormatter = func() string { return "" }
+	w := &waiting{c: c, words: widget.NewText("").In(widget.ColorDim).Cutting(100), bar: widget.NewBar()}
 	w.bar.Hide()
-	w.row = widget.H(10, widget.NewLight(widget.StateBusy), widget.Flex(w.words), widget.Wide(theme.TextSize()*12, widget.Sized(0, 6, w.bar)))
+	w.row = widget.H(10, widget.NewLight(widget.StateBusy), widget.Flex(w.words), widget.Wide(theme.TextSize()*12, w.bar))
 	w.ExtendBaseWidget(w)
 	return w
 }
