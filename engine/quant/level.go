@@ -42,7 +42,7 @@ type kernels struct {
 	records  bool
 	quantize func(r *record, x *float32, groups int)
 	rows     [typeCount]func(g *gemv) // rows with few activation rows (mul.go)
-	floats   [BF16 + 1]func(g *gemv) // the same for F32, F16, BF16
+	floats   [BF16 + 1]func(g *gemv)  // the same for F32, F16, BF16
 	many     [typeCount]slabKernels   // rows with many activation rows (many.go)
 
 	floatTails bool // floats takes rows of any length; else of multiples of 16
