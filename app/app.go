@@ -266,6 +266,7 @@ func (a *App) change(edit func(*Settings)) {
 	p := a.fyne.Preferences()
 	p.SetString(prefLook, string(a.settings.Look))
 	p.SetFloat(prefScale, float64(a.settings.Scale))
+	p.SetString(PreferredLanguage, a.settings.Language)
 	a.inForce()
 	if a.store == nil {
 		return

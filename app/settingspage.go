@@ -277,8 +277,23 @@ func settingTable() []setting {
 			})
 		}, func(s *Settings) bool { return s.Scale != 0 && s.Scale != 1 }, func(s *Settings) { s.Scale = 1 }},
 		{groupLook, "Language", "more languages are welcome: one table of texts each", func(*App) string { return tr("English") }, func(a *App) fyne.CanvasObject {
-			return choice(a, []string{"English"}, 0, func(int) {})
-		}, func(*Settings) bool { return false }, func(*Settings) {}},
+			names := languages()
+			words := make([]string, len(names))
+			for i, n := range names {
+				words[i] = n
+				if n == "en" {
+					words[i] = "English"
+				}
+			}
+			now := a.settings.Language
+			if now == "" {
+				now = "en"
+			}
+			return choice(a, words, at(names, now), func(i int) {
+				a.change(func(s *Settings) { s.Language = names[i] })
+				a.say("The language changes with the next start.")
+			})
+		}, func(s *Settings) bool { return s.Language != "" && s.Language != "en" }, func(s *Settings) { s.Language = "" }},
 		{groupPacks, "Folder for packs", "where fetched packs are put; packs you add stay where they lie", func(*App) string { return catalog.PacksDir() }, func(a *App) fyne.CanvasObject {
 			words := a.settings.Folder
 			if words == "" {

@@ -35,6 +35,9 @@ func Run(a Args) error {
 	f := fyneapp.NewWithID("io.outcrop.Outcrop")
 	fyne.SetCurrentApp(still{f})
 	f.SetIcon(fyne.NewStaticResource("outcrop.png", assets.IconPNG))
+	if err := app.LoadLanguage(f.Preferences().String(app.PreferredLanguage)); err != nil {
+		fyne.LogError("texts stay English", err)
+	}
 	w := app.New(f, app.Live(app.LiveOptions{Data: a.Data, Root: a.Root, Version: a.Version}))
 	if a.Page != "" {
 		w.Visit(a.Page)

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"outcrop/app/client"
+	"outcrop/engine/catalog"
+	"outcrop/engine/launch"
+	"outcrop/engine/wire"
+)
+
+// TestMain lets the test binary stand in for the program: the engine that the
+// window starts, and the commands whose answers it reads.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "serve":
+			pretendEngine(os.Args[2:])
+			return
+		case "packs":
+			fmt.Printf(`{"name":"p","arch":"llama","known":true,"bytes":%d,"metadata":{"general.name":"P"}}`, 42)
+			return
+		case "plan":
+			fmt.Fprintln(os.Stderr, "outcrop: plan p: the pack has no layers")
+			os.Exit(1)
+		case "monitor":
+			json.NewEncoder(os.Stdout).Encode(wire.Sample{Memory: wire.Memory{Level: "good"}})
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// pretendEngine answers like an engine, one word every few milliseconds, for
+// ever. A pack called broken does not load.
+func pretendEngine(args []string) {
+	socket := args[slices.Index(args, "--socket")+1]
+	if strings.Contains(strings.Join(args, " "), "broken") {
+		fmt.Fprintln(os.Stderr, "load broken: it is broken")
+		os.Exit(3)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go launch.WithParent(os.Stdin, time.Second, func() { os.Exit(0) })
+	m := http.NewServeMux()
+	m.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) {
+		json.NewEncoder(w).Encode(wire.Health{Status: "ok", Phase: "ready", PID: os.Getpid()})
+	})
+	m.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		json.NewEncoder(w).Encode(wire.ModelList{Data: []wire.Model{{ID: "p", Outcrop: &wire.ModelInfo{Context: 2048, Threads: 3}}}})
+	})
+	m.HandleFunc("/telemetry", func(w http.ResponseWriter, r *http.Request) {
+		s := wire.Sample{Engine: wire.Engine{Device: "CPU", Status: "ok", ContextSize: 2048}}
+		if r.URL.Query().Get("once") != "" {
+			json.NewEncoder(w).Encode(s)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		b, _ := json.Marshal(s)
+		fmt.Fprintf(w, "data: %s\n\n", b)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	m.HandleFunc("/v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"word "}}],"usage":null}`+"\n\n")
+			w.(http.Flusher).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	go http.Serve(l, m)
+	launch.Announce(os.Stdout, "unix:"+socket)
+	select {}
+}
+
+// reach waits until an engine has a phase.
+func reach(t *testing.T, l *LiveEngine, p Phase) EngineState {
+	t.Helper()
+	got := make(chan EngineState, 100)
+	stop := l.Watch(func(s EngineState) { got <- s })
+	defer stop()
+	if s := l.State(); s.Phase == p {
+		return s
+	}
+	end := time.After(20 * time.Second)
+	for {
+		select {
+		case s := <-got:
+			if s.Phase == p {
+				return s
+			}
+		case <-end:
+			t.Fatalf("waited for phase %d in vain; it is %+v", p, l.State())
+		}
+	}
+}
+
+func TestLiveEngineKilledAndStartedAgain(t *testing.T) {
+	l := NewLiveEngine()
+	defer l.Close()
+	samples := make(chan wire.Sample, 10)
+	defer l.Samples(func(s wire.Sample) {
+		select {
+		case samples <- s:
+		default:
+		}
+	})()
+	l.Start(EngineSpec{Name: "p", Path: "/p.gguf"})
+	s := reach(t, l, EngineReady)
+	if s.Device != "CPU" || s.Context != 2048 || s.Threads != 3 || s.PID == 0 {
+		t.Errorf("got %+v", s)
+	}
+	select {
+	case <-samples:
+	case <-time.After(10 * time.Second):
+		t.Error("no reading came")
+	}
+	if addr, _ := l.Target(); !strings.HasPrefix(addr, "unix:") {
+		t.Errorf("the gateway's target is %q", addr)
+	}
+	// kill -9 in the middle of an answer: what came stays, and the end is
+	// explained before Chat returns.
+	n := 0
+	err := l.Chat(context.Background(), wire.ChatRequest{}, func(e ChatEvent) {
+		if n++; n == 5 {
+			p, _ := os.FindProcess(l.State().PID)
+			p.Kill()
+		}
+	})
+	if !errors.Is(err, client.ErrGone) || n < 5 {
+		t.Errorf("after a kill: %d pieces, %v", n, err)
+	}
+	if s := l.State(); s.Phase != EngineEnded || !strings.Contains(s.Text, "killed") {
+		t.Errorf("after a kill: %+v", s)
+	}
+	if addr, _ := l.Target(); addr != "" {
+		t.Errorf("a dead engine is a target: %q", addr)
+	}
+	l.Start(EngineSpec{Name: "p", Path: "/p.gguf"})
+	reach(t, l, EngineReady)
+	// Cancelling ends the answer, not the engine.
+	ctx, cancel := context.WithCancel(context.Background())
+	n = 0
+	err = l.Chat(ctx, wire.ChatRequest{}, func(ChatEvent) {
+		if n++; n == 3 {
+			cancel()
+		}
+	})
+	if err == nil || ctx.Err() == nil || l.State().Phase != EngineReady {
+		t.Errorf("after a cancel: %v, %+v", err, l.State())
+	}
+	l.Stop()
+	if s := l.State(); s.Phase != EngineOff {
+		t.Errorf("after a stop: %+v", s)
+	}
+	if err := l.Chat(context.Background(), wire.ChatRequest{}, nil); err == nil {
+		t.Error("an engine that is off answers")
+	}
+}
+
+func TestLiveEngineThatCannotStart(t *testing.T) {
+	l := NewLiveEngine()
+	defer l.Close()
+	l.Start(EngineSpec{Name: "broken", Path: "/broken.gguf"})
+	if s := reach(t, l, EngineEnded); s.Text == "" {
+		t.Errorf("got %+v", s)
+	}
+	// Starts in quick succession leave the last one.
+	for range 3 {
+		l.Start(EngineSpec{Name: "broken", Path: "/broken.gguf"})
+	}
+	l.Start(EngineSpec{Name: "p", Path: "/p.gguf"})
+	if s := reach(t, l, EngineReady); s.Pack != "p" {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestEngineArguments(t *testing.T) {
+	got := strings.Join(EngineSpec{Name: "a b", Threads: 4, Context: 8192, KV: "q8", Guard: "busy"}.args(), "|")
+	if want := "--name=a b|--threads=4|--context=8192|--kv=q8|--guard=busy"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := (EngineSpec{Name: "x"}).args(); len(got) != 1 {
+		t.Errorf("zero settings give %v", got)
+	}
+}
+
+func TestLivePacksAskTheProgram(t *testing.T) {
+	l := &LivePacks{Catalog: catalog.At(t.TempDir(), t.TempDir())}
+	e := catalog.Entry{Name: "p", Path: filepath.Join(t.TempDir(), "p.gguf")}
+	in, err := l.Inspect(context.Background(), e)
+	if err != nil || in.Arch != "llama" || in.Bytes != 42 || in.Metadata["general.name"] != "P" {
+		t.Errorf("got %+v, %v", in, err)
+	}
+	if _, err := l.Plan(context.Background(), e, (&App{}).wishes()); err == nil || err.Error() != "plan p: the pack has no layers" {
+		t.Errorf("got %v", err)
+	}
+	list, err := l.List()
+	if err != nil || len(list) != 1 || !list[0].Demo {
+		t.Fatalf("got %+v, %v", list, err)
+	}
+	if _, err := os.Stat(list[0].Path); err != nil {
+		t.Errorf("the starter is listed and not unpacked: %v", err)
+	}
+}
+
+func TestLiveReadings(t *testing.T) {
+	got := make(chan wire.Sample, 1)
+	stop := (&LiveCards{}).Readings(func(s wire.Sample) {
+		select {
+		case got <- s:
+		default:
+		}
+	})
+	defer stop()
+	select {
+	case s := <-got:
+		if s.Memory.Level != "good" {
+			t.Errorf("got %+v", s)
+		}
+	case <-time.After(15 * time.Second):
+		t.Fatal("no reading came")
+	}
+}
