@@ -35,16 +35,57 @@
 	DOT(3, 5, Y5); \
 	DOT(5, 6, Y6); \
 	DOT(7, 7, Y7); \
-	VPHADDD Y1, Y0, Y0; \
-	VPHADDD Y3, Y2, Y2; \
-	VPHADDD Y5, Y4, Y4; \
-	VPHADDD Y7, Y6, Y6; \
-	VPHADDD Y2, Y0, Y0; \
-	VPHADDD Y6, Y4, Y4
+	VPUNPCKLDQ Y1, Y0, Y8; \
+	VPUNPCKHDQ Y1, Y0, Y9; \
+	VPUNPCKLDQ Y3, Y2, Y10; \
+	VPUNPCKHDQ Y3, Y2, Y11; \
+	VPADDD Y9, Y8, Y8; \
+	VPADDD Y11, Y10, Y10; \
+	VPUNPCKLQDQ Y10, Y8, Y0; \
+	VPUNPCKHQDQ Y10, Y8, Y1; \
+	VPUNPCKLDQ Y5, Y4, Y8; \
+	VPUNPCKHDQ Y5, Y4, Y9; \
+	VPUNPCKLDQ Y7, Y6, Y10; \
+	VPUNPCKHDQ Y7, Y6, Y11; \
+	VPADDD Y9, Y8, Y8; \
+	VPADDD Y11, Y10, Y10; \
+	VPADDD Y1, Y0, Y0; \
+	VPUNPCKLQDQ Y10, Y8, Y4; \
+	VPUNPCKHQDQ Y10, Y8, Y5; \
+	VPADDD Y5, Y4, Y4
+
+// FOLD5 is FOLD for weights of up to five bits, whose sums of eight products fit
+// 16 bits: packing and multiplying by one takes fewer steps.
+#define FOLD5(DOT) \
+	DOT(0, 0, Y0); \
+	DOT(2, 1, Y1); \
+	DOT(4, 2, Y2); \
+	DOT(6, 3, Y3); \
+	DOT(1, 4, Y4); \
+	DOT(3, 5, Y5); \
+	DOT(5, 6, Y6); \
+	DOT(7, 7, Y7); \
+	VPACKSSDW Y1, Y0, Y0; \
+	VPACKSSDW Y3, Y2, Y2; \
+	VPACKSSDW Y5, Y4, Y4; \
+	VPACKSSDW Y7, Y6, Y6; \
+	VPMADDWD Y15, Y0, Y0; \
+	VPMADDWD Y15, Y2, Y2; \
+	VPMADDWD Y15, Y4, Y4; \
+	VPMADDWD Y15, Y6, Y6; \
+	VPACKSSDW Y2, Y0, Y0; \
+	VPACKSSDW Y6, Y4, Y4; \
+	VPMADDWD Y15, Y0, Y0; \
+	VPMADDWD Y15, Y4, Y4
 
 // FOLD32 goes on to 32 weights: block b to lane order32(b) of Y0.
 #define FOLD32(DOT) \
 	FOLD(DOT); \
+	PAIR32
+#define FOLD32_5(DOT) \
+	FOLD5(DOT); \
+	PAIR32
+#define PAIR32 \
 	VPERM2I128 $0x20, Y4, Y0, Y1; \
 	VPERM2I128 $0x31, Y4, Y0, Y2; \
 	VPADDD Y2, Y1, Y0

@@ -28,8 +28,12 @@ type consts256 struct {
 	threeW [16]uint16
 	highW  [16]uint16
 	// Scales.
-	dwords  [16]byte  // halves 0 of four dwords, then halves 1
-	order16 [16]byte  // bytes 0..15 in the order of record.neg16
+	dwords  [16]byte // halves 0 of four dwords, then halves 1
+	order16 [16]byte // bytes 0..15 in the order of record.neg16
+	lowK    [16]byte // Q4_K: as in consts512
+	highK   [16]byte
+	maskK   [16]byte
+	mask4K  [16]byte  // of low bits that have to be shifted
 	order32 [16]byte  // bytes 0..7 in the order of record.d
 	dword32 [8]uint32 // dwords in that order
 	low3    [16]byte
@@ -88,6 +92,13 @@ var c256 = func() (c consts256) {
 	c.order16, c.order32, c.dword32 = c512.order16, c512.order32, c512.dword32
 	c.low3, c.high3 = c512.low3, c512.high3
 	for p := range 16 {
+		c.lowK[p], c.highK[p], c.maskK[p] = c512.lowK[4*p], 0x80, byte(c512.maskK[p])
+		if c512.upperK[p] != 0 {
+			c.highK[p] = c512.highK[4*p]
+		}
+		if c512.shiftK[p] != 0 {
+			c.maskK[p], c.mask4K[p] = 0, 15
+		}
 		// Upper bits come to bits 4 and 5: left by 4, then right by a multiple of 2.
 		c.shift3[p/8][p%8] = c512.shift3[p]
 		c.left3[p/8][p%8] = (4 - c512.rotate3[p]) & 31

@@ -134,32 +134,21 @@
 	COPY(206, 6); \
 	COPY(240, 7)
 
-// SCALES4K: the 6-bit numbers of Q4_K and Q5_K. The upper four of each kind
-// have their upper bits at the top of other bytes.
+// SCALES4K: the 6-bit numbers of Q4_K and Q5_K, scales in the lower, offsets in
+// the upper 8 bytes of X8. The upper four of each kind have their upper bits at
+// the top of other bytes.
 #define SCALES4K \
-	MOVL 4(SI), R13; \
-	MOVL 8(SI), R15; \
-	MOVL 12(SI), AX; \
-	MOVL R13, R9; \
-	MOVL R15, R10; \
-	ANDL $0x3F3F3F3F, R13; \
-	ANDL $0x3F3F3F3F, R15; \
-	SHRL $2, R9; \
-	SHRL $2, R10; \
-	ANDL $0x30303030, R9; \
-	ANDL $0x30303030, R10; \
-	VMOVD R13, X8; \
-	VMOVD R15, X9; \
-	MOVL AX, R13; \
-	SHRL $4, AX; \
-	ANDL $0x0F0F0F0F, R13; \
-	ANDL $0x0F0F0F0F, AX; \
-	ORL R13, R9; \
-	ORL AX, R10; \
-	VPINSRD $1, R9, X8, X8; \
-	VPINSRD $1, R10, X9, X9; \
-	VPSHUFB ·c256+consts256_order32(SB), X8, X8; \
-	VPSHUFB ·c256+consts256_order32(SB), X9, X9; \
+	VMOVDQU (SI), X10; \
+	VPSHUFB ·c256+consts256_lowK(SB), X10, X8; \
+	VPSHUFB ·c256+consts256_highK(SB), X10, X9; \
+	VPSRLW $4, X8, X11; \
+	VPSRLW $2, X9, X9; \
+	VPAND ·c256+consts256_maskK(SB), X8, X8; \
+	VPAND ·c256+consts256_mask4K(SB), X11, X11; \
+	VPAND ·c256+consts256_top2(SB), X9, X9; \
+	VPOR X11, X8, X8; \
+	VPOR X9, X8, X8; \
+	VPSRLDQ $8, X8, X9; \
 	VPMOVZXBD X8, Y8; \
 	VPMOVZXBD X9, Y9; \
 	HALF(0, X10, Y10); \
