@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +26,7 @@ type App struct {
 	theme *Theme
 
 	store    *store.Store // nil until it is open
+	passing  string       // folder of a store that is thrown away at the end; "" for a real one
 	settings Settings
 	engine   EngineState
 	history  *history
@@ -36,6 +39,7 @@ type App struct {
 
 	packs   *packList
 	machine machineState
+	settled bool   // the settings were read
 	begun   bool   // the engine was started with the window, or need not be
 	look    func() // stops our own look at the machine; nil while an engine tells
 	stops   []func()
@@ -221,11 +225,33 @@ func (a *App) storeFailed(err error) {
 					a.fail(err)
 					return
 				}
+				if a.store != nil {
+					a.store.Close()
+					a.store = nil
+				}
 				a.openStore()
 			})
 		}
 	}
 	a.frame.toasts.Push(t)
+	// A person can still chat: this session's conversations go to a file that
+	// is thrown away.
+	var s *store.Store
+	a.background(func() error {
+		dir, err := os.MkdirTemp("", "outcrop-session-")
+		if err == nil {
+			s, err = store.Open(HistoryPath(dir))
+		}
+		return err
+	}, func(err error) {
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		a.store, a.passing = s, filepath.Dir(s.Path())
+		a.frame.toasts.Push(widget.Toast{State: widget.StateWatch, Text: tr("Chats of this session will not be kept."), For: time.Minute})
+		a.loadSettings()
+	})
 }
 
 func (a *App) loadSettings() {
@@ -246,6 +272,7 @@ func (a *App) loadSettings() {
 			a.settings = s
 			a.settings.Look, a.settings.Scale = look, scale
 		}
+		a.settled = true
 		a.inForce()
 		for _, p := range a.built {
 			if w, ok := p.(storeWatcher); ok {
@@ -529,6 +556,9 @@ func (a *App) Close() {
 		a.deps.Work(func() {
 			if a.store != nil {
 				a.store.Close()
+			}
+			if a.passing != "" {
+				os.RemoveAll(a.passing)
 			}
 			close(done)
 		})

@@ -69,7 +69,7 @@ func (a *App) startLast() {
 // maybeStart starts the engine with the window where that is wanted: always,
 // or, unless the person said otherwise, for the small pack the program carries.
 func (a *App) maybeStart() {
-	if a.deps.Engine == nil || a.store == nil || !a.packs.loaded || a.engine.Phase != EngineOff || a.begun {
+	if a.deps.Engine == nil || !a.settled || !a.packs.loaded || a.engine.Phase != EngineOff || a.begun {
 		return
 	}
 	e, ok := a.packs.current()

@@ -192,7 +192,7 @@ func at[T comparable](list []T, v T) int {
 // setting.
 func planned(a *App, f func(d *packDetail) string) string {
 	if e, ok := a.packs.current(); ok {
-		if d := a.packs.details[e.Path]; d != nil && d.plan != nil {
+		if d := a.packs.detail(e); d.plan != nil {
 			if s := f(d); s != "" {
 				return tr("the plan's choice, now %s", s)
 			}

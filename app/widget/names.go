@@ -47,6 +47,9 @@ const (
 // T is the text of the window's language for an English text; args are filled
 // in as by fmt.Sprintf. The English text is the key of the translation tables.
 func T(english string, args ...any) string {
+	if english == "" {
+		return ""
+	}
 	s := lang.L(english)
 	if len(args) == 0 {
 		return s

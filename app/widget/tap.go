@@ -429,3 +429,6 @@ func (h *Hover) SetTip(tip string) { h.tip = tip }
 
 // Tip is what the tip says.
 func (h *Hover) Tip() string { return h.tip }
+
+// Content is what the row shows.
+func (r *Row) Content() fyne.CanvasObject { return r.content }
