@@ -270,6 +270,41 @@ func checkMul(t *testing.T, rng *rand.Rand, f *Format, data []byte, rows, count,
 	}
 }
 
+// TestWeightSpecials puts NaN, infinities, zero and the largest and least halves
+// into the scales of rows: what is not finite stays so, and all is as defined.
+func TestWeightSpecials(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		for typ, at := range halfAt {
+			f := mustOf(t, typ)
+			rng := rand.New(rand.NewPCG(uint64(typ), 4))
+			for _, h := range []uint16{0x7e00, 0x7c00, 0xfc00, 0, 0x8000, 0x7bff, 0xfbff, 1, 0x8001} {
+				if len(at) == 0 || typ == IQ1_M { // IQ1_M spreads its half over four words
+					continue
+				}
+				for _, count := range []int{1, 7} {
+					const rows = 3
+					n := 3 * f.Block
+					w := randomRows(rng, f, rows, n)
+					w[f.Bytes+at[0]], w[f.Bytes+at[0]+1] = byte(h), byte(h>>8) // second block of the first row
+					x := randomFloats(rng, count*n)
+					checkMul(t, rng, f, w, rows, count, n, x)
+					if h&0x7c00 != 0x7c00 {
+						continue
+					}
+					var a Acts
+					a.Set(x, count, n)
+					a.Quantize(0, count)
+					dst := make([]float32, rows*count)
+					Mul(f, dst, rows, w, rows, &a, nil)
+					if v := float64(dst[0]); !math.IsNaN(v) && !math.IsInf(v, 0) {
+						t.Errorf("%s: a row with the scale %#x gives %g", f.Name, h, v)
+					}
+				}
+			}
+		}
+	})
+}
+
 // BenchmarkSweep is the speed of memory itself.
 func BenchmarkSweep(b *testing.B) {
 	for _, size := range []int{1 << 20, 96 << 20} {

@@ -3,6 +3,8 @@
 #include "frame_amd64.h"
 #include "avx2_amd64.h"
 #include "formats_avx2_amd64.h"
+#include "formats_small_avx2_amd64.h"
+#include "formats_grid_avx2_amd64.h"
 
 // The meaning of every function here is Format.product (product.go) for each
 // row and each activation row of a gemv.

@@ -3,6 +3,8 @@
 #include "frame_amd64.h"
 #include "avx2_amd64.h"
 #include "formats_avx2_amd64.h"
+#include "formats_small_avx2_amd64.h"
+#include "formats_grid_avx2_amd64.h"
 #include "avxvnni_amd64.h"
 
 // The kernels of rows_avx2_amd64.s with VPDPBUSD. The meaning of every function

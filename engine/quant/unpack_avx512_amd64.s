@@ -1,6 +1,8 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "formats_avx512_amd64.h"
+#include "formats_small_avx512_amd64.h"
+#include "formats_grid_avx512_amd64.h"
 
 // Every function here brings 256 weights of each of some rows to plain rows
 // (many.go). Rows lie apart, so that the processor sees no stream in them: each is
