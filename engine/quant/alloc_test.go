@@ -1,0 +1,43 @@
+package quant
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNoAllocations: after the first calls, rounding, products with one, few and
+// many activation rows and the vector operations allocate nothing.
+func TestNoAllocations(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		rng := rand.New(rand.NewPCG(13, 13))
+		const rows = 20
+		q, scores, y := randomFloats(rng, 128), make([]float32, 8), make([]float32, 128)
+		keys, row8 := make([]uint16, 8*128), make([]byte, 8*Cache8Bytes(128))
+		for _, typ := range []Type{Q8_0, Q4_1, Q4_K, Q6_K, Q2_K, IQ3_S, F16} {
+			f := mustOf(t, typ)
+			for _, n := range []int{512, 768} {
+				for _, count := range []int{1, 3, 20} {
+					w := randomRows(rng, f, rows, n)
+					x, dst := randomFloats(rng, n*count), make([]float32, rows*count)
+					var a Acts
+					run := func() {
+						a.Set(x, count, n)
+						a.Quantize(0, count)
+						Mul(f, dst, rows, w, rows, &a, nil)
+						SwiGLU(y, q, q)
+						RMSNorm(y, q, q, 1e-6)
+						Softmax(scores)
+						ScoresF16(scores, q, keys, 128)
+						MixF16(y, scores, keys, 128)
+						ScoresQ8(scores, q, row8, Cache8Bytes(128))
+						MixQ8(y, scores, row8, Cache8Bytes(128))
+					}
+					run()
+					if got := testing.AllocsPerRun(10, run); got != 0 {
+						t.Errorf("%s: %d rows of %d, %d activation rows: %g allocations", f.Name, rows, n, count, got)
+					}
+				}
+			}
+		}
+	})
+}
