@@ -127,7 +127,7 @@ func machineAlone(ctx context.Context, root string, once bool, show func(wire.Sa
 	read := func() wire.Sample {
 		now := time.Now()
 		mem := vitals.Memory(fsys)
-		mem.Level = serve.MemoryLevel(mem)
+		mem.Level = serve.MemoryLevel(fsys)
 		return wire.Sample{Time: now, Engine: wire.Engine{Status: "off", Phase: "no engine runs"}, Memory: mem,
 			Process: vitals.Process(fsys, 0), CPU: cpu.Read(now), Cards: cards(now)}
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"outcrop/engine/catalog"
 	"outcrop/engine/guard"
 	"outcrop/engine/launch"
 	"outcrop/engine/serve"
@@ -132,7 +135,7 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 				srv.Loading("reading weights", done, total)
 			}
 		}
-		b, err := serve.Load(ctx, r.Path, f.name, r.Demo, opt)
+		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Options: opt})
 		if err == nil {
 			for _, n := range b.Info.Notes {
 				o.Log.Warn(n)
@@ -182,6 +185,20 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 			return err
 		}
 	}
+}
+
+// profilePath is where the use of a pack's experts is kept, by the pack's
+// path. The starter keeps none: its experts are used evenly by design.
+func profilePath(r catalog.Resolved) string {
+	if r.Demo {
+		return ""
+	}
+	dir := filepath.Join(catalog.DataDir(), "profiles")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(r.Path))
+	return filepath.Join(dir, hex.EncodeToString(sum[:8])+".profile")
 }
 
 // guardPreset says whether the guard knows a preset of this name.

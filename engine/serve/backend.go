@@ -12,14 +12,23 @@ import (
 	"outcrop/engine/wire"
 )
 
-// Load opens and loads a pack and makes the backend of it. name is what
-// clients call it.
-func Load(ctx context.Context, path, name string, demo bool, o engine.Options) (*Backend, error) {
-	p, err := engine.OpenPack(path)
+// Spec says what to load.
+type Spec struct {
+	Path    string // a GGUF file or a folder
+	Name    string // what clients call it; "" is the pack's own name
+	Demo    bool   // it is the starter
+	Guard   string // preset of the memory guard; "" is daily
+	Profile string // file that keeps which experts are used most; "" keeps none
+	Options engine.Options
+}
+
+// Load opens and loads a pack and makes the backend of it.
+func Load(ctx context.Context, sp Spec) (*Backend, error) {
+	p, err := engine.OpenPack(sp.Path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := load(ctx, p, name, demo, o)
+	b, err := load(ctx, p, sp)
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -27,7 +36,8 @@ func Load(ctx context.Context, path, name string, demo bool, o engine.Options) (
 	return b, nil
 }
 
-func load(ctx context.Context, p *engine.Pack, name string, demo bool, o engine.Options) (*Backend, error) {
+func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
+	o := sp.Options
 	// What every request needs is made first, so that a pack without a usable
 	// tokenizer or template is an error at load and not at the first question.
 	tok, err := p.Tokenizer()
@@ -50,19 +60,20 @@ func load(ctx context.Context, p *engine.Pack, name string, demo bool, o engine.
 	}
 	info := p.Info()
 	b := &Backend{
-		Name: name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Relieve: m.Relieve,
+		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry,
 		Defaults: defaultsOf(p.File().Meta()), Loaded: time.Now(),
 		Info: wire.ModelInfo{
 			Arch: p.Arch, Path: p.Path, Bytes: p.Size(), Context: m.Context(), ContextTrain: info.Context,
-			Vocab: m.Vocab(), Threads: m.Threads(), Template: "pack", Demo: demo, Notes: notes,
+			Vocab: m.Vocab(), Threads: m.Threads(), Template: "pack", Demo: sp.Demo, Notes: notes,
 		},
 	}
 	if tpl.Fallback() {
 		b.Info.Template = "chatml"
 	}
-	if name == "" {
+	if b.Name == "" {
 		b.Name = p.Name
 	}
+	b.Watch = watcher(m, engine.WatchOptions{Root: vitals.Live(), Config: guardConfig(sp.Guard, vitals.Live()), Profile: sp.Profile})
 	b.Close = func() error {
 		sess.Close()
 		err := m.Close()
@@ -84,7 +95,7 @@ func place(p *engine.Pack, o *engine.Options) (notes []string) {
 	if err != nil {
 		return nil // the load says why
 	}
-	mem := guardReading(vitals.Memory(vitals.Live()), time.Now())
+	mem := memoryNow(vitals.Live())
 	m := plan.Machine{Threads: max(o.Threads, 1)}
 	if mem.RAMTotal.Known {
 		m.RAMTotal = plan.Known(mem.RAMTotal.N, "vitals")

@@ -3,140 +3,86 @@ package serve
 import (
 	"context"
 	"errors"
-	"sync"
+	"io/fs"
+	"os"
 	"time"
 
+	"outcrop/engine"
 	"outcrop/engine/guard"
-	"outcrop/engine/vitals"
 	"outcrop/engine/wire"
 )
-
-// guardian looks at memory once a second and carries out what the guard
-// decides: the engine gives back what it can, pauses, ends its answer, or
-// leaves, before the kernel picks a process by its own rules.
-type guardian struct {
-	preset string
-	config guard.Config
-	flow   *vitals.Flow
-	read   func(now time.Time) guard.Reading // tests replace it
-	unload func(words string)
-
-	mu   sync.Mutex
-	now  guard.Decision
-	last []string // words of the last changes, newest last
-}
 
 // errMemory ends an answer because memory is nearly gone.
 var errMemory = errors.New("memory is nearly gone")
 
-// keptWords is how many changes a reading of telemetry repeats.
-const keptWords = 5
-
-// newGuardian makes the guard of a preset by its name; "" is daily, "off"
-// measures and never asks for anything.
-func newGuardian(preset string) *guardian {
-	if preset == "" {
-		preset = "daily"
-	}
-	g := &guardian{preset: preset, flow: vitals.NewFlow(vitals.Live(), 0)}
+// guardConfig is a preset by its name, for the machine below root; "" is
+// daily, and "off" measures and never asks for anything.
+func guardConfig(preset string, root fs.FS) guard.Config {
+	var c guard.Config
 	for _, p := range guard.Presets {
-		if p.Name == preset {
-			g.config = p.Config
+		if p.Name == preset || preset == "" && p.Name == "daily" {
+			c = p.Config
 		}
 	}
-	g.read = g.reading
-	return g
+	return c.For(memoryNow(root).RAMTotal.N)
 }
 
-// reading is one look at the machine.
-func (g *guardian) reading(now time.Time) guard.Reading {
-	r := guardReading(vitals.Memory(vitals.Live()), now)
-	swap, major := g.flow.Read(now)
-	r.SwapIn, r.MajorFaults = rate(swap), rate(major)
-	return r
+// memoryNow is one look at a machine's memory, without rates.
+func memoryNow(root fs.FS) guard.Reading {
+	return guard.NewReader(root, 0, os.Getpagesize()).Read(time.Now(), nil, nil)
 }
 
-// watch runs until ctx ends.
-func (g *guardian) watch(ctx context.Context, s *Server, b *Backend) {
-	var state guard.State
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		now := time.Now()
-		r := g.read(now)
-		var d guard.Decision
-		before := state.Step
-		state, d = guard.Decide(state, r, now, g.config.For(r.RAMTotal.N))
-		g.act(s, b, before, d)
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
+// MemoryLevel is the guard's word for the memory of a machine: good, watch,
+// act, critical or unknown.
+func MemoryLevel(root fs.FS) string {
+	r := memoryNow(root)
+	return guard.LevelOf(r, guardConfig("", root)).String()
+}
+
+// watcher has the guard look after a model until the returned function is
+// called, which waits for the end.
+func watcher(m *engine.Model, o engine.WatchOptions) func(onChange func(guard.Decision)) (stop func() error) {
+	return func(onChange func(guard.Decision)) func() error {
+		o.OnChange = onChange
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- engine.Watch(ctx, m, o) }()
+		return func() error {
+			cancel()
+			return <-done
 		}
 	}
 }
 
-// act carries out one decision.
-func (g *guardian) act(s *Server, b *Backend, before guard.Step, d guard.Decision) {
+// guarded does the server's part of a decision: the model has given back what
+// it could, and what is left is the answer and the pack itself.
+func (s *Server) guarded(d guard.Decision) {
 	words := ""
 	for _, w := range d.Words {
 		words = w
 		s.log.Warn("guard", "step", d.Step.String(), "what", w)
 	}
-	g.mu.Lock()
-	g.now = d
-	if g.last = append(g.last, d.Words...); len(g.last) > keptWords {
-		g.last = g.last[len(g.last)-keptWords:]
-	}
-	g.mu.Unlock()
-	if b.Relieve != nil {
-		b.Relieve(d)
-	}
-	if d.Step == before {
-		return
-	}
+	s.mu.Lock()
+	before := s.guardStep
+	s.guardStep = d.Step
+	s.mu.Unlock()
 	s.tele.wake()
 	if d.Step >= guard.EndRequest && before < guard.EndRequest {
 		s.endAnswer(errMemory)
 	}
-	if d.Step >= guard.Unload && g.unload != nil {
-		g.unload(words)
+	if d.Step >= guard.Unload && before < guard.Unload && s.o.Unload != nil {
+		s.o.Unload(words)
 	}
 }
 
-// state is the guard's part of telemetry.
-func (g *guardian) state() wire.Guard {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return wire.Guard{Preset: g.preset, Step: g.now.Step.String(), Acting: g.now.Step > guard.Normal, Words: append([]string{}, g.last...)}
-}
-
-// guardReading turns a reading of memory into the guard's: a control group
-// with a limit is the smaller machine.
-func guardReading(m wire.Memory, now time.Time) guard.Reading {
-	r := guard.Reading{
-		At: now, RAMTotal: value(m.Total), RAMAvailable: value(m.Available),
-		PSISome: rate(m.SomeAvg10), PSIFull: rate(m.FullAvg10),
+// guardNow is the guard's part of telemetry.
+func (s *Server) guardNow(t engine.Sample) wire.Guard {
+	g := wire.Guard{Preset: s.o.Guard, Step: t.Step, Acting: t.Step != "" && t.Step != guard.Normal.String(), Words: []string{}}
+	if g.Preset == "" {
+		g.Preset = "daily"
 	}
-	if m.Limit.Known && m.Used.Known && (!r.RAMTotal.Known || int64(m.Limit.Value) < r.RAMTotal.N) {
-		r.RAMTotal = guard.Of(int64(m.Limit.Value))
-		// What the group uses includes clean pages of the model, which the
-		// kernel drops before it kills; only what cannot be dropped counts.
-		free := int64(m.Limit.Value - m.Used.Value + m.Cache.Value)
-		if !r.RAMAvailable.Known || free < r.RAMAvailable.N {
-			r.RAMAvailable = guard.Of(min(free, r.RAMTotal.N))
-		}
+	for _, w := range t.Words {
+		g.Words = append(g.Words, w.Text)
 	}
-	return r
-}
-
-func value(r wire.Reading) guard.Value { return guard.Value{N: int64(r.Value), Known: r.Known} }
-
-func rate(r wire.Reading) guard.Rate { return guard.Rate{N: r.Value, Known: r.Known} }
-
-// MemoryLevel is the guard's word for a reading of memory: good, watch, act,
-// critical or unknown.
-func MemoryLevel(m wire.Memory) string {
-	r := guardReading(m, time.Now())
-	return guard.LevelOf(r, guard.Presets[1].Config.For(r.RAMTotal.N)).String()
+	return g
 }

@@ -70,8 +70,9 @@ type Backend struct {
 	Defaults  Defaults
 	Loaded    time.Time
 	Close     func() error // may be nil
-	// Relieve carries out a decision of the memory guard; may be nil.
-	Relieve func(guard.Decision) int64
+	// Watch has the memory guard look after the model until stop is called;
+	// onChange is told of what it decides. It may be nil.
+	Watch func(onChange func(guard.Decision)) (stop func() error)
 }
 
 // Defaults are the sampling settings of a request that names none.
@@ -89,8 +90,6 @@ type Server struct {
 	tele  telemetry
 	http  *http.Server
 
-	guardian *guardian
-
 	mu      sync.Mutex
 	state   string // loading, ok, failed, stopping
 	phase   string
@@ -105,6 +104,8 @@ type Server struct {
 	endAnswers context.CancelFunc
 	working    sync.WaitGroup          // answers in progress or queued
 	current    context.CancelCauseFunc // ends the running answer; nil when none runs
+	guardStep  guard.Step              // what the guard asked for last
+	unwatch    func() error            // ends the guard; nil without one
 }
 
 // New makes a server that is loading; Ready gives it its pack.
@@ -124,8 +125,6 @@ func New(o Options) *Server {
 	}
 	s.answers, s.endAnswers = context.WithCancel(context.Background())
 	s.queue.max = o.MaxQueue
-	s.guardian = newGuardian(o.Guard)
-	s.guardian.unload = o.Unload
 	s.tele.init(s)
 	s.routes()
 	s.http = &http.Server{
@@ -176,7 +175,9 @@ func (s *Server) Ready(b *Backend) {
 	}
 	s.state, s.phase, s.backend = "ok", "ready", b
 	s.tele.wake()
-	go s.guardian.watch(s.answers, s, b)
+	if b.Watch != nil {
+		s.unwatch = b.Watch(s.guarded)
+	}
 }
 
 // Failed tells clients that the pack cannot be loaded.
@@ -222,9 +223,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.http.Close()
 	}
 	s.mu.Lock()
-	b := s.backend
-	s.backend = nil
+	b, unwatch := s.backend, s.unwatch
+	s.backend, s.unwatch = nil, nil
 	s.mu.Unlock()
+	if unwatch != nil {
+		if werr := unwatch(); werr != nil {
+			s.log.Warn("guard", "error", werr)
+		}
+	}
 	if b != nil && b.Close != nil {
 		if cerr := b.Close(); err == nil {
 			err = cerr

@@ -530,7 +530,7 @@ func TestStarterGolden(t *testing.T) {
 	if err := os.WriteFile(p, assets.Starter, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b, err := Load(context.Background(), p, "starter", true, engine.Options{Threads: 1})
+	b, err := Load(context.Background(), Spec{Path: p, Name: "starter", Demo: true, Options: engine.Options{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

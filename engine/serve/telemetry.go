@@ -107,15 +107,17 @@ func (t *telemetry) read() wire.Sample {
 		Time: now, Engine: t.s.engineNow(), Memory: vitals.Memory(root),
 		Process: vitals.Process(root, 0), CPU: t.cpu.Read(now), Cards: []wire.Card{},
 	}
-	out.Memory.Level = MemoryLevel(out.Memory)
-	out.Guard = t.s.guardian.state()
+	out.Memory.Level = MemoryLevel(root)
 	t.s.mu.Lock()
 	b := t.s.backend
 	t.s.mu.Unlock()
+	var e engine.Sample
 	if b != nil {
+		e = b.Telemetry()
 		out.Pack = b.Name
-		out.Tiers = tiers(b.Telemetry().Experts)
+		out.Tiers = tiers(e.Experts)
 	}
+	out.Guard = t.s.guardNow(e)
 	if t.s.o.Cards != nil {
 		if cards := t.s.o.Cards(now); cards != nil {
 			out.Cards = cards

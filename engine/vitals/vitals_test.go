@@ -1,7 +1,6 @@
 package vitals
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -110,28 +109,5 @@ func TestCPU(t *testing.T) {
 	r := c.Read(now.Add(2 * time.Second))
 	if r.Busy.Value != 50 || r.Process.Value != 50 {
 		t.Errorf("got %+v", r)
-	}
-}
-
-func TestFlow(t *testing.T) {
-	root := fstest.MapFS{"proc/vmstat": file("pswpin 100\n"), "proc/self/stat": file(stat)}
-	f := NewFlow(root, 0)
-	now := time.Unix(100, 0)
-	if s, m := f.Read(now); s.Known || m.Known {
-		t.Errorf("first reading: got %+v, %+v", s, m)
-	}
-	root["proc/vmstat"] = file("pswpin 300\n")
-	root["proc/self/stat"] = file(strings.Replace(stat, " 0 7 0 ", " 0 27 0 ", 1))
-	s, m := f.Read(now.Add(2 * time.Second))
-	if s.Value != 100*float64(os.Getpagesize()) || m.Value != 10 {
-		t.Errorf("got %+v, %+v", s, m)
-	}
-	delete(root, "proc/vmstat")
-	if s, _ := f.Read(now.Add(3 * time.Second)); s.Known {
-		t.Errorf("a file that is gone reads %+v", s)
-	}
-	root["proc/vmstat"] = file("pswpin 300\n")
-	if s, _ := f.Read(now.Add(4 * time.Second)); s.Known {
-		t.Errorf("one reading after a gap made a rate: %+v", s)
 	}
 }
