@@ -87,7 +87,7 @@ func (s *Session) Generate(ctx context.Context, r Request, emit func(Step) error
 		s: s, r: &r, res: &res, emit: emit, tok: tok,
 		sampler: newSampler(r.Sampling),
 		text:    newStopper(r.Stop),
-		stream:  tok.Stream(false),
+		stream:  tok.TagStream(), // tags of calls and reasoning show, so that a reply can be taken apart
 	}
 	begin = time.Now()
 	err = g.run(ctx)
