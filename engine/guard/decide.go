@@ -89,7 +89,7 @@ func ceiling(l Level, r Reading, c Config) Step {
 }
 
 // copies decides how many bytes of experts in RAM go or may come. From
-// ShrinkRAM on, and at Critical without waiting for it, they go at every
+// ShrinkRAM on, and from Act on without waiting for it, they go at every
 // reading until the floor is free again, a quarter of it more so that the next
 // reading does not land just below it; where pressure speaks and bytes do not,
 // an eighth goes. They come back in pieces, each after its calm.
@@ -101,7 +101,7 @@ func copies(s State, r Reading, now time.Time, c Config, l Level, mayGrow bool) 
 	floor := c.For(r.RAMTotal.N).RAMFloor
 	if l != Good {
 		s.ramAt = time.Time{}
-		if r.Held <= 0 || s.Step < ShrinkRAM && l != Critical {
+		if r.Held <= 0 || s.Step < ShrinkRAM && l < Act {
 			return s, 0
 		}
 		n := floor + floor/4 - r.RAMAvailable.N
