@@ -5,12 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
+	"runtime/debug"
 	"strings"
 	"time"
 
+	"outcrop/assets"
+	"outcrop/engine/catalog"
 	"outcrop/engine/wire"
 	"outcrop/gpu"
 	"outcrop/gpu/doctor"
@@ -88,7 +92,44 @@ func (l *LiveCards) FirstLight(ctx context.Context, card gpu.PCI, progress func(
 	if card != "" {
 		return doctor.Light{}, errors.New("this version computes on the CPU; first light on a card comes with the version that has its kernels")
 	}
-	return doctor.FirstLight(ctx, doctor.CPU(m), doctor.LightOptions{Emit: progress})
+	// The window must outlive the test, so it touches little memory here.
+	light, err := doctor.FirstLight(ctx, doctor.CPU(m), doctor.LightOptions{Emit: progress, MaxBytes: lightBytes, Golden: golden})
+	debug.FreeOSMemory()
+	return light, err
+}
+
+// lightBytes is the most memory that first light on the CPU touches.
+const lightBytes = 256 << 20
+
+// golden has the engine, a child process of its own, answer the starter's
+// known questions, and counts the tokens that are as they must be.
+func golden(ctx context.Context, _ doctor.Device) (right, total int, err error) {
+	var known struct {
+		Prompts []struct {
+			Prompt string  `json:"prompt"`
+			IDs    []int32 `json:"ids"`
+			Answer int     `json:"answer_tokens"` // up to the end of the turn
+		} `json:"prompts"`
+	}
+	if err := json.Unmarshal(assets.Golden, &known); err != nil {
+		return 0, 0, fmt.Errorf("read the known answers: %w", err)
+	}
+	for _, k := range known.Prompts {
+		var got struct {
+			IDs []int32 `json:"ids"`
+		}
+		if err := ask(ctx, &got, "chat", catalog.StarterName, "--prompt", k.Prompt, "--raw", "--max-tokens", fmt.Sprint(len(k.IDs)), "--temperature", "0", "--json"); err != nil {
+			return right, total, err
+		}
+		n := min(k.Answer, len(k.IDs))
+		total += n
+		for i := range n {
+			if i < len(got.IDs) && got.IDs[i] == k.IDs[i] {
+				right++
+			}
+		}
+	}
+	return right, total, nil
 }
 
 // Report makes the text for a bug tracker, without the names of the person.

@@ -263,7 +263,7 @@ func (p *cardPage) exports(r recipe.Recipe) fyne.CanvasObject {
 		return widget.V(8, row, widget.NewNote(sentence(err)).In(widget.ColorAct))
 	}
 	lang := map[string]string{"sh": "sh", "fish": "fish", "ps1": "powershell", "env": "sh", "systemd": "ini", "docker": "sh", "json": "json"}[p.format]
-	return widget.V(8, row, widget.NewCode(lang, text))
+	return widget.V(8, row, widget.NewCode(lang, strings.TrimRight(text, "\n")))
 }
 
 func exportName(target, format string) string {

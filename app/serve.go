@@ -185,12 +185,14 @@ func (p *servePage) draw() {
 		}
 		p.state.Set(state)
 		p.words.Set(words)
+		p.toggle.Importance = fynewidget.MediumImportance
 		p.toggle.SetText(tr("Close"))
 		p.address.Disable()
 		p.key.Disable()
 	default:
 		p.state.Set(widget.StateUnknown)
 		p.words.Set(tr("Closed. Only this window talks to the engine."))
+		p.toggle.Importance = fynewidget.HighImportance
 		p.toggle.SetText(tr("Open for other programs"))
 		p.address.Enable()
 		p.key.Enable()
