@@ -23,6 +23,7 @@ type benchResult struct {
 func (p *Program) benchCommand() *cobra.Command {
 	var o engine.BenchOptions
 	var asJSON bool
+	var peer string
 	l := loadFlags{kv: "f16", draft: "off"}
 	c := &cobra.Command{
 		Use: "bench [PACK]", Short: "Measure how fast a pack reads a prompt and writes an answer",
@@ -36,6 +37,17 @@ func (p *Program) benchCommand() *cobra.Command {
 			arg := ""
 			if len(args) == 1 {
 				arg = args[0]
+			}
+			if peer != "" {
+				r, err := p.compare(c.Context(), peer, arg, l, o)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return p.printJSON(r)
+				}
+				p.printComparison(r)
+				return nil
 			}
 			r, err := p.bench(c.Context(), arg, l, o)
 			if err != nil {
@@ -63,6 +75,7 @@ func (p *Program) benchCommand() *cobra.Command {
 	c.Flags().IntVar(&o.Generate, "generate", 128, "tokens to generate")
 	c.Flags().IntVar(&o.Depth, "depth", 0, "tokens in the context before either")
 	c.Flags().IntVar(&o.Runs, "repeat", 3, "times; the median counts")
+	c.Flags().StringVar(&peer, "compare", "", "run another program on the same file in turn and print ratios: a llama-bench, or a command that takes -p -n -t -r and a file")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
