@@ -15,6 +15,7 @@ import (
 // be called from another goroutine than step, never at the same time as the
 // first step.
 type hooks struct {
+	place    *ticket // in the queue; nil joins it
 	queued   func(ahead int)
 	progress func(done, total int)
 	step     func(engine.Step) error
@@ -39,7 +40,14 @@ func (s *Server) run(ctx context.Context, b *Backend, r engine.Request, h hooks)
 	if queued == nil {
 		queued = func(int) {}
 	}
-	if err := s.queue.enter(ctx, queued); err != nil {
+	place := h.place
+	if place == nil {
+		var err error
+		if place, err = s.queue.join(); err != nil {
+			return outcome{}, fromEngine(err)
+		}
+	}
+	if err := s.queue.wait(ctx, place, queued); err != nil {
 		return outcome{}, fromEngine(err)
 	}
 	defer s.queue.leave()

@@ -166,6 +166,11 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 // for each block its start, deltas and stop, then message_delta and
 // message_stop.
 func (s *Server) streamMessages(w http.ResponseWriter, r *http.Request, j *chatJob, id string) {
+	place, full := s.queue.join()
+	if full != nil {
+		writeAnthropicError(w, fromEngine(full))
+		return
+	}
 	st := newStream(w, s.o.Keepalive)
 	defer st.end()
 	type m map[string]any
@@ -210,7 +215,7 @@ func (s *Server) streamMessages(w http.ResponseWriter, r *http.Request, j *chatJ
 		}
 		return err
 	}
-	o, herr := s.run(r.Context(), j.b, j.req, hooks{step: func(step engine.Step) error {
+	o, herr := s.run(r.Context(), j.b, j.req, hooks{place: place, step: func(step engine.Step) error {
 		var x wire.Message
 		j.reply.push(step.Text, &x)
 		return emit(&x)
@@ -228,8 +233,11 @@ func (s *Server) streamMessages(w http.ResponseWriter, r *http.Request, j *chatJ
 	st.send("message_stop", m{"type": "message_stop"})
 }
 
+// anthropicUsage counts tokens that were kept from before beside the others,
+// not among them, as that interface does.
 func anthropicUsage(o outcome) wire.AnthropicUsage {
-	return wire.AnthropicUsage{InputTokens: o.usage.PromptTokens, OutputTokens: o.usage.CompletionTokens, CacheRead: o.usage.PromptTokensDetails.CachedTokens}
+	kept := o.usage.PromptTokensDetails.CachedTokens
+	return wire.AnthropicUsage{InputTokens: o.usage.PromptTokens - kept, OutputTokens: o.usage.CompletionTokens, CacheRead: kept}
 }
 
 func stopReason(o outcome, calls int) (reason string, seq *string) {

@@ -132,6 +132,11 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 // streamChat writes the answer as it comes.
 func (s *Server) streamChat(w http.ResponseWriter, r *http.Request, in *wire.ChatRequest, j *chatJob, id string, created int64) {
 	b := j.b
+	place, full := s.queue.join()
+	if full != nil {
+		writeError(w, fromEngine(full))
+		return
+	}
 	chunk := wire.ChatChunk{ID: id, Object: "chat.completion.chunk", Created: created, Model: b.Name, SystemFingerprint: s.fingerprint()}
 	st := newStream(w, s.o.Keepalive)
 	defer st.end()
@@ -176,7 +181,7 @@ func (s *Server) streamChat(w http.ResponseWriter, r *http.Request, in *wire.Cha
 		}
 		return nil
 	}
-	h := hooks{step: func(step engine.Step) error {
+	h := hooks{place: place, step: func(step engine.Step) error {
 		if in.LogProbs && step.ID >= 0 {
 			lps = append(lps, b.tokenLogProb(step))
 		}

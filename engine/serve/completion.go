@@ -59,9 +59,14 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	place, full := s.queue.join()
+	if full != nil {
+		writeError(w, fromEngine(full))
+		return
+	}
 	st := newStream(w, s.o.Keepalive)
 	defer st.end()
-	h := hooks{step: func(step engine.Step) error {
+	h := hooks{place: place, step: func(step engine.Step) error {
 		c.add(step)
 		if c.text == "" {
 			return nil

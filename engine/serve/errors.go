@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"reflect"
+	"strings"
 	"time"
 
 	"outcrop/engine"
@@ -116,7 +119,13 @@ func decode(w http.ResponseWriter, r *http.Request, v any) *httpError {
 	// a client that goes away must not run into it.
 	rc := http.NewResponseController(w)
 	rc.SetReadDeadline(time.Now().Add(bodyLimit))
-	err := json.NewDecoder(r.Body).Decode(&raw)
+	d := json.NewDecoder(r.Body)
+	err := d.Decode(&raw)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("something follows the object")
+		}
+	}
 	rc.SetReadDeadline(time.Time{})
 	if err != nil {
 		var big *http.MaxBytesError
@@ -141,9 +150,32 @@ func decode(w http.ResponseWriter, r *http.Request, v any) *httpError {
 		}
 		var te *json.UnmarshalTypeError
 		if errors.As(err, &te) {
-			return bad(te.Field, "%s: got %s, want %s", te.Field, te.Value, te.Type)
+			name := strings.TrimPrefix(te.Field, "Sampling.") // a struct of ours, no field of the request
+			if name == "" {
+				return bad("", "the request cannot be read: got %s, want %s", te.Value, jsonWord(te.Type))
+			}
+			return bad(name, "%s: got %s, want %s", name, te.Value, jsonWord(te.Type))
 		}
 		return fail(http.StatusBadRequest, wire.CodeJSON, "", "the request cannot be read: %v", err)
 	}
 	return nil
+}
+
+// jsonWord is what a Go type is called in JSON.
+func jsonWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonWord(t.Elem())
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
+		return "whole number"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	}
+	return t.Kind().String()
 }

@@ -105,9 +105,17 @@ func TestQueueFull(t *testing.T) {
 	second, close2 := ask(t, context.Background(), h.URL, "")
 	defer close2()
 	until(t, second, `"queue_ahead":1`)
-	status, body := post(t, h.URL+"/v1/chat/completions", `{`+hi+`}`)
-	if status != 429 || !strings.Contains(body, "queue_full") {
-		t.Errorf("got %d %s", status, body)
+	// A stream is refused before its first byte, so that programs see the status.
+	for _, c := range [][3]string{
+		{"chat/completions", `{` + hi + `}`, "queue_full"},
+		{"chat/completions", `{` + hi + `,"stream":true}`, "queue_full"},
+		{"completions", `{"prompt":"Hi","stream":true}`, "queue_full"},
+		{"messages", `{` + hi + `,"max_tokens":5,"stream":true}`, "rate_limit_error"},
+	} {
+		status, body := post(t, h.URL+"/v1/"+c[0], c[1])
+		if status != 429 || !strings.Contains(body, c[2]) {
+			t.Errorf("%s: got %d %s", c[0], status, body)
+		}
 	}
 }
 
@@ -331,7 +339,8 @@ func TestAnthropic(t *testing.T) {
 	body := `{"model":"x","max_tokens":20,"system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]`
 	status, got := post(t, h.URL+"/v1/messages", body+`}`)
 	var r wire.AnthropicResponse
-	if err := json.Unmarshal([]byte(got), &r); err != nil || status != 200 || len(r.Content) != 1 || r.Content[0].Text != "Hello" || r.StopReason != "end_turn" || r.Usage.OutputTokens != 2 {
+	if err := json.Unmarshal([]byte(got), &r); err != nil || status != 200 || len(r.Content) != 1 || r.Content[0].Text != "Hello" || r.StopReason != "end_turn" || r.Usage.OutputTokens != 2 ||
+		r.Usage.CacheRead != 1 || r.Usage.InputTokens != len(s.seen[0].Prompt)-1 {
 		t.Errorf("got %d %s", status, got)
 	}
 	if p := string(backend(t, s).Tokenizer.Decode(s.seen[0].Prompt, true)); !strings.Contains(p, "system\nBe brief.") {

@@ -22,26 +22,30 @@ type ticket struct {
 	move chan int      // newest number of requests before this one
 }
 
-// enter waits for the turn. ahead is told how many requests are before this
-// one, at first and at each change. It ends with an error when ctx does or
-// when too many wait. After nil, leave must be called.
-func (q *queue) enter(ctx context.Context, ahead func(int)) error {
+// join takes a place, or refuses one when too many wait. After a ticket, wait
+// must be called: a stream joins before its first byte, so that a full queue is
+// a real status, and waits after it.
+func (q *queue) join() (*ticket, error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := &ticket{turn: make(chan struct{}), move: make(chan int, 1)}
 	if !q.active {
 		q.active = true
-		q.mu.Unlock()
-		return nil
+		close(t.turn)
+		return t, nil
 	}
-	if len(q.waiting) >= q.max {
-		n := len(q.waiting)
-		q.mu.Unlock()
-		return fail(429, "queue_full", "", "%d requests wait already; try again later", n)
+	if n := len(q.waiting); n >= q.max {
+		return nil, fail(429, "queue_full", "", "%d requests wait already; try again later", n)
 	}
-	t := &ticket{turn: make(chan struct{}), move: make(chan int, 1)}
 	q.waiting = append(q.waiting, t)
-	n := len(q.waiting)
-	q.mu.Unlock()
-	ahead(n)
+	t.move <- len(q.waiting)
+	return t, nil
+}
+
+// wait waits for the turn. ahead is told how many requests are before this
+// one, at first and at each change. It ends with an error when ctx does. After
+// nil, leave must be called.
+func (q *queue) wait(ctx context.Context, t *ticket, ahead func(int)) error {
 	for {
 		select {
 		case <-t.turn:

@@ -11,6 +11,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -121,7 +122,7 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	}
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("content must be a string or a list of parts: %w", err)
+		return errors.New("the content of a message must be a string, null or a list of text parts")
 	}
 	*c = Content(s)
 	return nil
@@ -141,7 +142,10 @@ func (s *Strings) UnmarshalJSON(b []byte) error {
 		*s = Strings{one}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]string)(s))
+	if err := json.Unmarshal(b, (*[]string)(s)); err != nil {
+		return errors.New("stop must be a string, null or a list of strings")
+	}
+	return nil
 }
 
 // ToolCall is one call that the model asks for. Index is set in stream deltas.
