@@ -30,6 +30,14 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if m.cards.has(il) { // and all that follow
+			if err := m.cards.forward(ctx, p, outputs); err != nil {
+				return err
+			}
+			p.finish(ids)
+			m.heat.tick(p.t)
+			return m.experts.between(p)
+		}
 		l := &m.layers[il]
 		m.block(p, l)
 		if m.pool.lost.Load() {

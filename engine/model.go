@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"outcrop/engine/quant"
+	"outcrop/gpu/compute"
 )
 
 // Options say how a pack is loaded. The zero value decides everything.
@@ -28,6 +29,13 @@ type Options struct {
 	ExpertRAM int64
 	// Progress is told of loading and of prefill, from the goroutine that asked.
 	Progress func(phase string, done, total int64)
+	// Devices are open graphics devices that run layers; they must outlive the
+	// model. Placement says which. None: the CPU runs everything.
+	Devices   []*compute.Device
+	Placement Placement
+	// Check compares every block that a device runs with the CPU (Model.Check).
+	// It is slow.
+	Check bool
 }
 
 // DefaultContext is the largest context used when none is asked for.
@@ -46,6 +54,7 @@ type Model struct {
 	draftBy   draftMode
 	options   Options
 
+	cards   *cards // nil: everything on the CPU
 	pool    *pool
 	heat    *heat
 	experts experts
@@ -83,7 +92,7 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	}
 	m.chunk = o.Chunk
 	if m.chunk == 0 {
-		m.chunk = 512
+		m.chunk = defaultChunk
 	}
 	if m.chunk < 1 || m.chunk > 1<<16 {
 		return nil, fmt.Errorf("load %s: chunk %d asked, 1 to 65536 are possible", p.Name, o.Chunk)
@@ -120,6 +129,11 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if threads == 0 {
 		threads = DefaultThreads()
 	}
+	if len(o.Devices) > 0 {
+		if m.cards, err = newCards(m, &o); err != nil {
+			return nil, fmt.Errorf("load %s: %w", p.Name, err)
+		}
+	}
 	m.pool = newPool(threads)
 	m.tele.start(m)
 	return m, nil
@@ -151,6 +165,9 @@ func (m *Model) Close() error {
 	if m.pool != nil {
 		m.pool.close()
 		m.pool = nil
+		if m.cards != nil {
+			m.cards.close()
+		}
 		if s, ok := m.experts.(*shelves); ok {
 			defer s.end()
 		}
@@ -186,6 +203,12 @@ func (m *Model) NewSession() (*Session, error) {
 		return nil, fmt.Errorf("new session: the model is closed")
 	}
 	s := &Session{m: m, st: newState(m)}
+	if m.cards != nil {
+		var err error
+		if s.st.cards, err = m.cards.newState(); err != nil {
+			return nil, fmt.Errorf("new session: %w", err)
+		}
+	}
 	s.p = &pass{m: m, st: s.st, cs: make([][]float32, len(m.ropes))}
 	s.drafts.init(s)
 	m.tele.kv.Add(s.st.bytes())

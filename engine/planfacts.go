@@ -56,4 +56,4 @@ func (p *Pack) PlanFacts() (plan.Pack, error) {
 }
 
 // canDevice reports whether every layer of the model has card kernels.
-func canDevice(s *spec) bool { return false }
+func canDevice(s *spec) bool { return deviceRefusal(s) == "" }

@@ -77,6 +77,7 @@ const snapshotEvery = 2048
 func (s *Session) Close() error {
 	if s.st != nil {
 		s.m.tele.kv.Add(-s.st.bytes())
+		s.st.cards.free()
 		s.m.tele.scratch.Add(-s.scratch)
 		s.st, s.p, s.snaps = nil, nil, nil
 	}
@@ -240,6 +241,9 @@ func (s *Session) restore(n, prompt int) int {
 			copy(mem.s, c.s[j])
 			copy(mem.hist, c.s[j][len(mem.s):])
 			copy(mem.gram, c.s[j][len(mem.s)+len(mem.hist):])
+		}
+		if s.st.cards != nil {
+			s.st.cards.lost = s.st.cards.push(s.st)
 		}
 		s.fresh = append(s.fresh[:0], c.logits...)
 		s.drafts.hidden = append(s.drafts.hidden[:0], c.hidden...)

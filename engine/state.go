@@ -10,6 +10,7 @@ type state struct {
 	high   int      // positions ever written since the last reset: windowed caches lost what is far below it
 	layers []memory // trunk layers, then draft blocks
 	trunk  int
+	cards  *cardState // what devices keep of their layers; nil: no devices
 
 	// A window of drafts is run tentatively: recurrent layers read their state
 	// without changing it and log what each token would do (models.md 2.3).
@@ -48,19 +49,19 @@ const maxWindow = 16
 func newState(m *Model) *state {
 	st := &state{ctx: m.context, trunk: len(m.layers)}
 	for i := range m.layers {
-		st.layers = append(st.layers, newMemory(m, m.layers[i].layerSpec))
+		st.layers = append(st.layers, newMemory(m, m.layers[i].layerSpec, m.cards.has(i) && m.cards.check == nil))
 	}
 	for i := range m.usedDrafts() {
-		st.layers = append(st.layers, newMemory(m, m.drafts[i].layerSpec))
+		st.layers = append(st.layers, newMemory(m, m.drafts[i].layerSpec, false))
 	}
 	return st
 }
 
-func newMemory(m *Model, l *layerSpec) memory {
+func newMemory(m *Model, l *layerSpec, onCard bool) memory {
 	var mem memory
 	switch l.mixer {
 	case attention:
-		if l.attn.kvFrom >= 0 {
+		if l.attn.kvFrom >= 0 || onCard {
 			break
 		}
 		rows := l.cacheRows(m.context, m.chunk)
@@ -139,6 +140,9 @@ func (st *state) reset() {
 		clear(st.layers[i].hist)
 		clear(st.layers[i].gram)
 	}
+	if st.cards != nil {
+		st.cards.lost = st.cards.push(nil)
+	}
 }
 
 // accept ends a tentative window of t tokens of which the first n were right:
@@ -149,6 +153,9 @@ func (st *state) accept(m *Model, t, n int) {
 	st.kept = n
 	for i := range m.layers {
 		mem := &st.layers[i]
+		if m.cards.has(i) && m.cards.check == nil {
+			continue // the device has the log
+		}
 		if m.layers[i].ple {
 			shiftInputs(mem.gram, mem.log[st.book].gram, n, m.spec.ple.back(), m.spec.streams*m.spec.dim)
 		}
@@ -165,11 +172,14 @@ func (st *state) accept(m *Model, t, n int) {
 
 // settle applies what is logged, so that the states can be copied.
 func (st *state) settle(m *Model) {
+	if st.cards != nil {
+		st.cards.lost = st.cards.pull(st)
+	}
 	if st.kept == 0 {
 		return
 	}
 	for i := range m.layers {
-		if m.layers[i].mixer != deltaNet {
+		if m.layers[i].mixer != deltaNet || st.layers[i].log[st.book].d == nil {
 			continue
 		}
 		d, mem := &m.layers[i].delta, &st.layers[i]

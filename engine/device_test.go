@@ -1,0 +1,113 @@
+//go:build slow
+
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"outcrop/engine/token"
+	"outcrop/gpu/compute"
+	"outcrop/gpu/compute/computetest"
+)
+
+// devices opens n contexts on the first device for tests, each its own.
+func devices(t *testing.T, n int) []*compute.Device {
+	t.Helper()
+	computetest.Prepare()
+	want := os.Getenv("OUTCROP_TEST_GPU")
+	var out []*compute.Device
+	for _, drv := range compute.Drivers() {
+		infos, err := drv.Devices()
+		if err != nil || want != "" && want != "1" && want != drv.Name() {
+			continue
+		}
+		for _, i := range infos {
+			if (want == "") != i.CPU {
+				continue
+			}
+			for len(out) < n {
+				out = append(out, computetest.Open(t, drv, i))
+			}
+			return out
+		}
+	}
+	t.Skip("no device to test on (Debian: apt install pocl-opencl-icd)")
+	return nil
+}
+
+// deviceLimit is the relative RMS that logits through a device may differ from
+// the reference: keys and values are kept as halves, sums are in another order.
+const deviceLimit = 1e-3
+
+// deviceParity compares the logits of a reference model through a placement.
+func deviceParity(t *testing.T, f *fixture, o Options) {
+	t.Helper()
+	p, err := OpenPack(f.model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, err := p.specification()
+	if err != nil {
+		t.Skip(err)
+	}
+	if why := deviceRefusal(s); why != "" {
+		t.Skipf("%s has no card kernels: %s", p.Arch, why)
+	}
+	o.Threads, o.Context = 2, 256
+	m := load(t, f.model(), o)
+	ses := session(t, m)
+	got := logitsOf(t, ses, f)
+	limit, pass := deviceLimit, func(int) bool { return true }
+	switch {
+	case f.quantised:
+		limit = 2 * f.toFloat
+		if f.near != nil {
+			limit = 2 * f.toFloatNear
+			pass = func(pos int) bool { return !slices.Contains(f.near, pos) }
+		}
+	case strings.HasPrefix(p.Arch, "gemma"):
+		limit = 2e-3 // the library's GELU goes through an F16 table
+	}
+	d, worst := f.distance(got, m.Vocab(), pass)
+	t.Logf("relative RMS %.2e (limit %.1e), worst at position %d", d, limit, worst)
+	if !(d <= limit) {
+		t.Errorf("logits: relative RMS %.3e, want at most %.1e; worst at position %d", d, limit, worst)
+	}
+	if rep, ok := m.Check(); ok {
+		t.Logf("check mode: %d blocks, worst %s", rep.Compared, rep.Worst)
+		if rep.First != nil && !f.quantised {
+			t.Errorf("check mode: %s", rep.First)
+		}
+	}
+	if f.tieOrder {
+		return
+	}
+	ses.Reset()
+	ids, _, _ := generate(t, ses, Request{Prompt: f.prompt, MaxTokens: len(f.greedy), IgnoreEOG: true})
+	if n := same(ids, f.greedy); n < len(f.greedy) && !f.quantised {
+		t.Errorf("greedy ids part after %d of %d (smallest margin %.3g)", n, len(f.greedy), f.margin)
+	}
+}
+
+func TestDeviceParity(t *testing.T) {
+	devs := devices(t, 1)
+	for _, f := range fixtures(t) {
+		t.Run(filepath.Base(f.dir), func(t *testing.T) { deviceParity(t, f, Options{Devices: devs}) })
+	}
+}
+
+func TestDeviceCheck(t *testing.T) {
+	devs := devices(t, 1)
+	for _, f := range fixtures(t) {
+		t.Run(filepath.Base(f.dir), func(t *testing.T) { deviceParity(t, f, Options{Devices: devs, Check: true}) })
+	}
+}
+
+var _ = context.Background
+var _ token.ID

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"outcrop/gpu/compute"
+)
+
+// Deviation is where a device and the CPU differ. Error is the RMS of the
+// difference over the RMS of what the CPU has.
+type Deviation struct {
+	Layer int // -1: the logits
+	Op    string
+	Pos   int // of the first token of the pass
+	Error float64
+	Limit float64
+}
+
+func (d Deviation) String() string {
+	where := "logits"
+	if d.Layer >= 0 {
+		where = fmt.Sprintf("layer %d, %s", d.Layer, d.Op)
+	}
+	return fmt.Sprintf("%s at position %d: error %.2e, limit %.1e", where, d.Pos, d.Error, d.Limit)
+}
+
+// CheckReport is what check mode has seen since load.
+type CheckReport struct {
+	Compared int        // blocks
+	Worst    Deviation  // the largest error relative to its limit
+	First    *Deviation // the first beyond its limit; nil: none
+}
+
+// checkLimit is the error that a block may have: keys and values are halves on
+// both sides, sums are in another order, and a value next to a rounding edge of
+// the 8-bit activations may fall on the other side.
+const checkLimit = 2e-3
+
+// checker holds what was compared.
+type checker struct {
+	mu  sync.Mutex
+	rep CheckReport
+}
+
+func (c *checker) compare(d Deviation, got, want []float32) {
+	var e2, w2 float64
+	for i, w := range want {
+		e := float64(got[i]) - float64(w)
+		e2 += e * e
+		w2 += float64(w) * float64(w)
+	}
+	d.Error, d.Limit = math.Sqrt(e2/max(w2, 1e-30)), checkLimit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &c.rep
+	r.Compared++
+	bad := !(d.Error <= d.Limit)
+	if d.Error > r.Worst.Error || math.IsNaN(d.Error) || r.Compared == 1 {
+		r.Worst = d
+	}
+	if bad && r.First == nil {
+		r.First = &d
+	}
+}
+
+// Check tells what check mode has compared; ok is false when it is off.
+func (m *Model) Check() (rep CheckReport, ok bool) {
+	if m.cards == nil || m.cards.check == nil {
+		return rep, false
+	}
+	c := m.cards.check
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rep, true
+}
+
+// checked runs a pass block by block on the device and on the CPU, each block
+// of the CPU from the device's input, so that an error is named where it
+// arises. The CPU keeps caches and states of its own.
+func (r *run) checked(s *step) error {
+	m, b, p, c := r.c.m, &r.buf, s.p, r.c.check
+	dim := m.spec.dim
+	rows := 4 * int64(s.T*dim)
+	got := make([]float32, s.T*dim)
+	take := func() {
+		copy(got, asFloats(b.xHost.Bytes()))
+		copy(p.x, got)
+	}
+	if err := r.dev.Do(func(q *compute.Queue) error { return r.begin(q, s) }); err != nil {
+		return err
+	}
+	for i := range r.layers {
+		l := r.layers[i].layer
+		err := r.dev.Do(func(q *compute.Queue) error {
+			if err := r.mixer(q, s, i); err != nil {
+				return err
+			}
+			if err := r.enterFFN(q, s, i); err != nil {
+				return err
+			}
+			return q.ReadHost(b.xHost, 0, b.x, 0, rows)
+		})
+		if err != nil {
+			return err
+		}
+		m.enter(p, l, nil, l.attnNorm)
+		name := "attention"
+		if l.mixer == deltaNet {
+			name = "delta net"
+			m.deltaNet(p, l)
+		} else {
+			m.attend(p, l)
+		}
+		p.tokens(l, addMixer)
+		c.compare(Deviation{Layer: l.index, Op: name, Pos: p.pos}, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
+		take()
+
+		// The feed-forward, and its sum with the stream in a copy: the stream
+		// itself gets it with the next norm.
+		err = r.dev.Do(func(q *compute.Queue) error {
+			if err := q.Copy(b.host, 0, b.x, 0, rows); err != nil {
+				return err
+			}
+			if err := r.ffnEntered(q, s, i); err != nil {
+				return err
+			}
+			if err := r.norm(q, s, b.y, r.layers[i].postFFN, nil, nil); err != nil {
+				return err
+			}
+			if err := q.ReadHost(b.xHost, 0, b.x, 0, rows); err != nil {
+				return err
+			}
+			return q.Copy(b.x, 0, b.host, 0, rows)
+		})
+		if err != nil {
+			return err
+		}
+		m.enter(p, l, nil, l.ffnNorm)
+		name = "feed-forward"
+		if l.ff > 0 {
+			m.dense(p, l)
+		} else {
+			name = "experts"
+			if m.mixture(p, l); p.err != nil {
+				return p.failed()
+			}
+		}
+		p.tokens(l, addFFN)
+		c.compare(Deviation{Layer: l.index, Op: name, Pos: p.pos}, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
+		take()
+	}
+	if err := r.dev.Do(func(q *compute.Queue) error { return r.end(q, s, false) }); err != nil {
+		return err
+	}
+	if !r.last || s.outputs == 0 {
+		return nil
+	}
+	have := append([]float32(nil), p.logits...)
+	grow(&p.norm, s.T*dim)
+	p.headNorm = m.outNorm
+	p.tokens(nil, normOut)
+	m.head(p, &m.output, s.outputs)
+	m.finishLogits(have)
+	c.compare(Deviation{Layer: -1, Op: "logits", Pos: p.pos}, have, p.logits)
+	copy(p.logits, have)
+	return nil
+}
