@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -100,7 +101,12 @@ func oneModel(dir string) (string, error) {
 	}
 	var names []string
 	for _, f := range models {
-		names = append(names, filepath.Base(f))
+		// Quoted when a line break or the like is in it: this is one sentence.
+		name := filepath.Base(f)
+		if q := strconv.Quote(name); q != `"`+name+`"` {
+			name = q
+		}
+		names = append(names, name)
 	}
 	sort.Strings(names)
 	return "", fmt.Errorf("open pack %s: the folder has %d models, name one: %s", dir, len(names), strings.Join(names, ", "))

@@ -434,7 +434,7 @@ func TestHere(t *testing.T) {
 // disk.
 func TestMachineFileRefuses(t *testing.T) {
 	for _, bad := range []string{
-		"-- ../x --\n", "-- /etc/passwd --\n", "-- a/../../x --\n", "-- a --\n-- a --\n", "-- a --\n-- a/b --\n", "-- a/ --\n../../x 1\n", "-- a//b --\n", "-- ../x -> y --\n",
+		"", "root:x:0:0\n", "-- ../x --\n", "-- /etc/passwd --\n", "-- a/../../x --\n", "-- a --\n-- a --\n", "-- a --\n-- a/b --\n", "-- a/ --\n../../x 1\n", "-- a//b --\n", "-- ../x -> y --\n",
 	} {
 		if _, err := ParseMachineFile([]byte(bad)); err == nil {
 			t.Errorf("%q was taken", bad)

@@ -86,6 +86,9 @@ func ParseMachineFile(data []byte) (*MachineFile, error) {
 			}
 		}
 	}
+	if len(seen) == 0 {
+		return nil, fmt.Errorf("machine file: it has no \"-- NAME --\" line, so it holds no files")
+	}
 	sort.Slice(m.Files, func(i, j int) bool { return m.Files[i].Name < m.Files[j].Name })
 	for i := 1; i < len(m.Files); i++ {
 		if strings.HasPrefix(m.Files[i].Name, m.Files[i-1].Name+"/") {

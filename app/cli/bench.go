@@ -34,6 +34,9 @@ func (p *Program) benchCommand() *cobra.Command {
 			if o.Prompt < 1 || o.Generate < 1 || o.Runs < 1 || o.Depth < 0 {
 				return usage(c, "--prompt, --generate and --repeat must be at least 1, --depth at least 0")
 			}
+			if err := l.check(c); err != nil {
+				return err
+			}
 			arg := ""
 			if len(args) == 1 {
 				arg = args[0]

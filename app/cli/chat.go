@@ -62,6 +62,14 @@ func (p *Program) chatCommand() *cobra.Command {
 			case o.think && o.noThink:
 				return usage(c, "--think and --no-think exclude each other")
 			}
+			for name, v := range map[string]float64{"temperature": o.temperature, "top-p": o.topP, "min-p": o.minP} {
+				if !(v >= 0 && v <= 100) { // also no number at all
+					return usage(c, "--%s is %v, want 0 or more", name, v)
+				}
+			}
+			if err := o.check(c); err != nil {
+				return err
+			}
 			return p.chat(c.Context(), o)
 		},
 	}
@@ -202,7 +210,9 @@ func (p *Program) once(ctx context.Context, e *host, c *client.Client, o *chatOp
 		out.Text += ev.Text
 		out.Reasoning += ev.Reasoning
 		if !o.json {
-			w.event(ev)
+			if w.event(ev); w.err != nil {
+				return fmt.Errorf("print the answer: %w", w.err) // nobody can read the rest
+			}
 		}
 		for _, tc := range ev.ToolCalls {
 			tc.Index = nil
@@ -230,6 +240,9 @@ func (p *Program) once(ctx context.Context, e *host, c *client.Client, o *chatOp
 	w.end()
 	for _, n := range out.Notes {
 		fmt.Fprintln(p.Err, "outcrop: "+n)
+	}
+	if w.err != nil {
+		return fmt.Errorf("print the answer: %w", w.err)
 	}
 	return nil
 }

@@ -73,19 +73,19 @@ func Main(ctx context.Context, p Program, args []string) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &u):
-		fmt.Fprintf(p.Err, "outcrop: %v\nSee '%s --help'.\n", err, u.cmd)
+		fmt.Fprintf(p.Err, "outcrop: %s\nSee '%s --help'.\n", visible(err.Error()), u.cmd)
 		return 2
 	case strings.HasPrefix(err.Error(), "unknown command"):
-		fmt.Fprintf(p.Err, "outcrop: %v\n", err)
+		fmt.Fprintf(p.Err, "outcrop: %s\n", visible(err.Error()))
 		return 2
 	case errors.Is(err, errSilent):
 	case errors.As(err, &x):
-		fmt.Fprintf(p.Err, "outcrop: %v\n", err)
+		fmt.Fprintf(p.Err, "outcrop: %s\n", visible(err.Error()))
 		if x.code > 0 {
 			return x.code
 		}
 	default:
-		fmt.Fprintf(p.Err, "outcrop: %v\n", err)
+		fmt.Fprintf(p.Err, "outcrop: %s\n", visible(err.Error()))
 	}
 	return 1
 }

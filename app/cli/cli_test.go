@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -111,6 +112,12 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"chat", "no-such-pack", "--prompt", "x"}, 1, "no such pack"},
 		{[]string{"chat", "./no.gguf", "--prompt", "x"}, 1, "no such file"},
 		{[]string{"serve", "--listen", "0.0.0.0:0"}, 1, "--allow-remote"},
+		{[]string{"chat", "--prompt", "x", "--temperature", "NaN"}, 2, "--temperature is NaN"},
+		{[]string{"chat", "--prompt", "x", "--threads", "-1"}, 2, "--threads is -1"},
+		{[]string{"logits", "starter", "--tokens", "x", "--out", "y", "--context", "-1"}, 2, "--context is -1"},
+		{[]string{"serve", "--queue", "-1"}, 2, "--queue is -1"},
+		{[]string{"cards", "--root", "cli_test.go"}, 1, "holds no files"},
+		{[]string{"packs", "inspect", "no\x1b[2Jsuch.gguf"}, 1, `no\x1b[2Jsuch.gguf`},
 		{[]string{"packs", "rm", "nothing"}, 1, "no such pack"},
 		{[]string{"packs", "add", "nowhere"}, 1, "no such file"},
 		{[]string{"packs", "frobnicate"}, 2, "unknown command"},
@@ -175,7 +182,7 @@ func TestTokens(t *testing.T) {
 	if out := c.good(t, "tokenize", "starter"); out != "[]\n" {
 		t.Errorf("nothing: got %q", out)
 	}
-	for _, bad := range []string{"[1,", "[4096]", "[-1]", `{"a":1}`} {
+	for _, bad := range []string{"[1,", "[4096]", "[-1]", "[null]", "[99999999999]", `{"a":1}`} {
 		c.In = strings.NewReader(bad)
 		if code := c.run("detokenize", "starter"); code != 1 {
 			t.Errorf("%s: exit %d", bad, code)
@@ -276,11 +283,42 @@ func TestPacks(t *testing.T) {
 	}
 }
 
+// What a model, a file's metadata or a file's name says reaches a terminal as
+// text: no cursor moves, no colours, no titles.
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, é, 日本, 🎉\n\tcode": "plain, é, 日本, 🎉\n\tcode",
+		"\x1b]0;title\a":          `\x1b]0;title\x07`,
+		"a\rb\x7f\u009b2J":        `a\x0db\x7f\x9b2J`,
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+	if got := visibleLine("a\nb\x1b"); got != `a\nb\x1b` {
+		t.Errorf("got %q", got)
+	}
+}
+
+// failing is an output that takes nothing.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestAnswerThatCannotBePrinted(t *testing.T) {
+	c := newConsole(t, "")
+	p := c.Program
+	p.Out = failing{}
+	if code := Main(context.Background(), p, []string{"chat", "--prompt", "Hello", "--max-tokens", "3"}); code != 1 || !strings.Contains(c.err.String(), "no space left") {
+		t.Errorf("exit %d, %q", code, c.err.String())
+	}
+}
+
 func TestMachineCommands(t *testing.T) {
 	c := newConsole(t, "")
-	machines, err := filepath.Glob("../../gpu/recipe/testdata/machines/*.txtar")
+	machines, err := filepath.Glob("../../gpu/recipe/testdata/machines/*.txt")
 	if err != nil || len(machines) == 0 {
-		t.Skip("no recorded machines are in this tree")
+		t.Fatalf("no recorded machines are in this tree: %v", err)
 	}
 	for _, m := range machines[:min(4, len(machines))] {
 		var cards struct {

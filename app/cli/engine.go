@@ -43,6 +43,17 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
 }
 
+// check finds what no pack can be loaded with; what depends on the pack is the
+// engine's to say.
+func (l *loadFlags) check(c *cobra.Command) error {
+	for name, n := range map[string]int{"threads": l.threads, "context": l.context, "chunk": l.chunk} {
+		if n < 0 {
+			return usage(c, "--%s is %d, want 0 or more", name, n)
+		}
+	}
+	return nil
+}
+
 func (l *loadFlags) options() engine.Options {
 	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
 	if l.expertRAM > 0 {

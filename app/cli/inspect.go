@@ -131,7 +131,9 @@ func cut[T any](v []T) any {
 func (p *Program) printInspection(in inspection, m *gguf.Meta) {
 	c := p.paint(p.Out)
 	rows := [][]string{}
-	add := func(k, format string, args ...any) { rows = append(rows, []string{k, fmt.Sprintf(format, args...)}) }
+	add := func(k, format string, args ...any) {
+		rows = append(rows, []string{k, visibleLine(fmt.Sprintf(format, args...))})
+	}
 	add("name", "%s", in.Name)
 	add("family", "%s", in.Arch)
 	if !in.Known {
@@ -177,14 +179,14 @@ func (p *Program) printInspection(in inspection, m *gguf.Meta) {
 	fmt.Fprintln(p.Out, "\n"+c.bold("Metadata"))
 	rows = nil
 	for _, k := range m.Keys() {
-		rows = append(rows, []string{k, oneLine(in.Metadata[k])})
+		rows = append(rows, []string{visibleLine(k), oneLine(in.Metadata[k])})
 	}
 	table(p.Out, rows)
 	if len(in.Directory) > 0 {
 		fmt.Fprintln(p.Out, "\n"+c.bold("Tensors"))
 		rows = nil
 		for _, t := range in.Directory {
-			rows = append(rows, []string{t.Name, t.Type, fmt.Sprint(t.Shape), size(t.Bytes)})
+			rows = append(rows, []string{visibleLine(t.Name), t.Type, fmt.Sprint(t.Shape), size(t.Bytes)})
 		}
 		table(p.Out, rows)
 	}
@@ -196,7 +198,7 @@ func oneLine(v any) string {
 	if m, ok := v.(map[string]any); ok {
 		s = fmt.Sprintf("%v values: %v ...", m["length"], m["first"])
 	}
-	s = strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s)
+	s = visibleLine(s)
 	if r := []rune(s); len(r) > 100 {
 		s = string(r[:97]) + "..."
 	}

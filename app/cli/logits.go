@@ -24,6 +24,9 @@ func (p *Program) logitsCommand() *cobra.Command {
 			if tokens == "" || out == "" {
 				return usage(c, "--tokens and --out are needed")
 			}
+			if err := l.check(c); err != nil {
+				return err
+			}
 			pack, _, err := p.open(args[0])
 			if err != nil {
 				return err

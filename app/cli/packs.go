@@ -57,12 +57,12 @@ func (p *Program) listPacks(asJSON bool) error {
 	} else {
 		rows := [][]string{{"NAME", "FAMILY", "SIZE", "FILES", "WHERE"}}
 		for _, e := range out {
-			rows = append(rows, []string{e.Name, e.Arch, size(e.Bytes), fmt.Sprint(len(e.Files)), e.Path})
+			rows = append(rows, []string{visibleLine(e.Name), visibleLine(e.Arch), size(e.Bytes), fmt.Sprint(len(e.Files)), visibleLine(e.Path)})
 		}
 		table(p.Out, rows)
 		for _, e := range out {
 			if e.Health.Status != catalog.Good {
-				fmt.Fprintf(p.Out, "\n%s: %s\n", e.Name, e.Health.Text)
+				fmt.Fprintf(p.Out, "\n%s: %s\n", visibleLine(e.Name), visible(e.Health.Text))
 			}
 		}
 	}
@@ -86,9 +86,9 @@ func (p *Program) packsAdd() *cobra.Command {
 				return p.printJSON(es)
 			}
 			for _, e := range es {
-				fmt.Fprintf(p.Out, "%s: %s, %s, %d file(s), used where it lies\n", e.Name, e.Arch, size(e.Size()), len(e.Files))
+				fmt.Fprintf(p.Out, "%s: %s, %s, %d file(s), used where it lies\n", visibleLine(e.Name), visibleLine(e.Arch), size(e.Size()), len(e.Files))
 				if e.Note != "" {
-					fmt.Fprintln(p.Out, "  "+e.Note)
+					fmt.Fprintln(p.Out, "  "+visible(e.Note))
 				}
 			}
 			return nil

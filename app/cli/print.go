@@ -110,3 +110,27 @@ func wrap(text, indent string, width int) string {
 	}
 	return b.String()
 }
+
+// visible makes text from elsewhere (a model, a file's metadata, a file's
+// name) fit for a terminal: what would move the cursor, colour, retitle or
+// clear it is written out instead. Line breaks and tabs stay.
+func visible(s string) string {
+	bad := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }
+	if !strings.ContainsFunc(s, bad) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if bad(r) {
+			fmt.Fprintf(&b, `\x%02x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// visibleLine is visible text in one line.
+func visibleLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(visible(s))
+}

@@ -53,6 +53,12 @@ func (p *Program) serveCommand() *cobra.Command {
 			if !guardPreset(f.guard) {
 				return usage(c, "--guard %s: want full, daily, busy or off", f.guard)
 			}
+			if f.queue < 0 {
+				return usage(c, "--queue is %d, want 0 or more", f.queue)
+			}
+			if err := f.check(c); err != nil {
+				return err
+			}
 			arg := ""
 			if len(args) == 1 {
 				arg = args[0]
@@ -63,7 +69,7 @@ func (p *Program) serveCommand() *cobra.Command {
 	f.add(c)
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", "", "HOST:PORT to listen on (default "+defaultListen+"); port 0 takes a free one")
-	fl.StringVar(&f.socket, "socket", "", "unix socket to listen on instead; its folder is made private")
+	fl.StringVar(&f.socket, "socket", "", "unix socket to listen on instead: for this user only, in a private folder that is made when it is not there")
 	fl.StringVar(&f.key, "key", "", "API key that clients must send (default: the variable "+launch.KeyVariable+")")
 	fl.BoolVar(&f.remote, "allow-remote", false, "allow an address that other machines can reach; needs a key")
 	fl.StringArrayVar(&f.origins, "origin", nil, "web origin whose pages may call, such as http://localhost:3000; may be repeated")

@@ -81,14 +81,19 @@ func (p *Program) readIDs(name string, vocab int) ([]token.ID, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read token ids: %w", err)
 	}
-	var ids []token.ID
-	if err := json.Unmarshal(b, &ids); err != nil {
+	var in []*int64 // a null is no number
+	if err := json.Unmarshal(b, &in); err != nil {
 		return nil, fmt.Errorf("read token ids: want a JSON array of numbers: %w", err)
 	}
-	for i, id := range ids {
-		if id < 0 || int(id) >= vocab {
-			return nil, fmt.Errorf("token %d is %d, the vocabulary has %d", i, id, vocab)
+	ids := make([]token.ID, len(in))
+	for i, id := range in {
+		if id == nil {
+			return nil, fmt.Errorf("read token ids: want a JSON array of numbers: number %d is null", i)
 		}
+		if *id < 0 || *id >= int64(vocab) {
+			return nil, fmt.Errorf("token %d is %d, the vocabulary has %d", i, *id, vocab)
+		}
+		ids[i] = token.ID(*id)
 	}
 	return ids, nil
 }

@@ -18,7 +18,8 @@ type writer struct {
 	began    bool // something of the answer was printed
 	line     bool // the output stands at the start of a line
 	tell     func(phase string, done, total int64)
-	waited   bool // the line of progress is shown
+	waited   bool  // the line of progress is shown
+	err      error // the first failed write
 }
 
 func newWriter(p *Program, o *chatOptions) *writer {
@@ -74,17 +75,24 @@ func (w *writer) put(s string, style func(string) string) {
 	}
 	w.line = strings.HasSuffix(s, "\n")
 	w.began = true
+	if w.person {
+		s = visible(s)
+	}
 	if style != nil {
 		s = style(s)
 	}
-	fmt.Fprint(w.p.Out, s)
+	if _, err := fmt.Fprint(w.p.Out, s); w.err == nil {
+		w.err = err
+	}
 }
 
 // end closes the last line.
 func (w *writer) end() {
 	w.clear()
 	if w.began && !w.line {
-		fmt.Fprintln(w.p.Out)
+		if _, err := fmt.Fprintln(w.p.Out); w.err == nil {
+			w.err = err
+		}
 		w.line = true
 	}
 }

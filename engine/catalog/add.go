@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"outcrop/engine/gguf"
 )
@@ -43,6 +44,15 @@ func (c *Catalog) add(path, name, origin string) ([]Entry, error) {
 	found, err := Scan(abs)
 	if err != nil {
 		return nil, err
+	}
+	// The list is JSON, which holds no other text: such a path would be another
+	// one when it is read back.
+	for _, e := range found {
+		for _, f := range e.Files {
+			if !utf8.ValidString(f.Path) {
+				return nil, fmt.Errorf("add %q: the name is not UTF-8 text, so the list cannot hold it; give the file another name", f.Path)
+			}
+		}
 	}
 	if name != "" && len(found) > 1 {
 		return nil, fmt.Errorf("add %s: it holds %d packs, so one name does not fit; add them without a name", path, len(found))

@@ -117,6 +117,13 @@ func TestAddFolder(t *testing.T) {
 			t.Errorf("%s was added", p)
 		}
 	}
+	// The list is JSON: a name that is no text would be another one in it.
+	if odd := filepath.Join(dir, "odd\xff.gguf"); os.WriteFile(odd, nil, 0o644) == nil {
+		model(t, dir, "odd\xff.gguf", "llama")
+		if _, err := c.Add(odd, ""); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+			t.Errorf("a name that is not UTF-8: %v", err)
+		}
+	}
 }
 
 func TestResolve(t *testing.T) {
