@@ -89,6 +89,8 @@ type Options struct {
 	Build time.Duration
 	// Cache is a folder for compiled kernels. Empty: nothing is kept.
 	Cache string
+	// NoOverlap starts no kernel before the one before it has ended.
+	NoOverlap bool
 	// Plain compiles without optimisation: a quarter of the compile time, for
 	// tests on slow compilers.
 	Plain bool
@@ -167,6 +169,9 @@ type launch struct {
 	groups [3]uint32
 	local  [3]uint32
 	args   []Arg
+	// overlap: the kernel waits by itself for what was enqueued before it, so it
+	// may be started early where the API has that.
+	overlap bool
 }
 
 func (l *launch) check(max int) error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -139,6 +140,7 @@ type cudaBackend struct {
 	hosts       map[handle]bool
 	next        handle
 	recording   *cudaSequence // when graphs are missing
+	afterKernel bool          // the last thing enqueued was a kernel
 	work        cudaWork
 }
 
@@ -147,7 +149,29 @@ type cudaBackend struct {
 type cudaWork struct {
 	values [64][8]byte
 	params [64]uintptr
+	config cudaConfig
+	attr   cudaAttribute
 }
+
+// cudaConfig is CUlaunchConfig.
+type cudaConfig struct {
+	grid, block [3]uint32
+	shared      uint32
+	stream      uintptr
+	attrs       uintptr
+	count       uint32
+}
+
+// cudaAttribute is CUlaunchAttribute: an id and a union of 64 bytes.
+type cudaAttribute struct {
+	id    uint32
+	_     uint32
+	value [16]uint32
+}
+
+// cuOverlap is CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the kernel
+// may begin when the one before it lets it, and waits inside for its end.
+const cuOverlap = 6
 
 // cudaSequence is a graph; ops stand in for it on drivers without graphs.
 type cudaSequence struct {
@@ -216,7 +240,7 @@ func (b *cudaBackend) build(src source) (handle, error) {
 	return m, err
 }
 
-var envRegister = regexp.MustCompile(`%envreg\d+`)
+var envRegister = regexp.MustCompile(`%envreg(\d+)`)
 
 // compile has NVIDIA's OpenCL compiler make PTX of a module. Its binaries are
 // readable PTX; the only thing in it that the driver API does not define are the
@@ -237,6 +261,14 @@ func (b *cudaBackend) compile(src source, options string) ([]byte, error) {
 	text := strings.TrimRight(string(b.compiler.binary(uintptr(p))), "\x00")
 	if !strings.Contains(text, ".version") || !strings.Contains(text, ".entry") {
 		return nil, fmt.Errorf("NVIDIA's OpenCL gave %d bytes that are not PTX", len(text))
+	}
+	for _, r := range envRegister.FindAllStringSubmatch(text, -1) {
+		// 0 to 5 are the offsets of groups and of items; others hold sizes of the
+		// launch, and 0 in their place makes loops endless (seen).
+		if n, _ := strconv.Atoi(r[1]); n > 5 {
+			return nil, &Error{API: "CUDA", Call: "build", Name: "launch register", Kind: ErrBuild,
+				Detail: src.Name + " reads " + r[0] + ": kernels must not ask for the size of the launch (common.cl has groups_x)"}
+		}
 	}
 	return append(envRegister.ReplaceAll([]byte(text), []byte("0")), 0), nil
 }
@@ -293,6 +325,7 @@ func (b *cudaBackend) unkernel(handle) {}
 // do runs op, or takes it down where graphs are missing. Stream capture takes
 // down what is enqueued by itself.
 func (b *cudaBackend) do(op func() error) error {
+	b.afterKernel = false
 	if b.recording != nil && b.recording.ops != nil {
 		b.recording.ops = append(b.recording.ops, op)
 		return nil
@@ -303,7 +336,7 @@ func (b *cudaBackend) do(op func() error) error {
 func (b *cudaBackend) launch(l *launch) error {
 	if b.recording != nil && b.recording.ops != nil {
 		own := *l
-		own.args = append([]Arg(nil), l.args...)
+		own.args, own.overlap = append([]Arg(nil), l.args...), false
 		return b.do(func() error { return b.start(&own) })
 	}
 	return b.start(l)
@@ -322,6 +355,14 @@ func (b *cudaBackend) start(l *launch) error {
 			w.values[i] = a.val
 		}
 		w.params[i] = uintptr(unsafe.Pointer(&w.values[i]))
+	}
+	overlap := l.overlap && b.afterKernel && b.cu.launchEx != 0 && b.info.Features.Nvidia >= 90
+	b.afterKernel = true
+	if overlap {
+		w.config = cudaConfig{grid: l.groups, block: l.local, stream: b.stream, attrs: uintptr(unsafe.Pointer(&w.attr)), count: 1}
+		w.attr.id, w.attr.value[0] = cuOverlap, 1
+		return b.cu.status("cuLaunchKernelEx", b.cu.call(b.cu.launchEx, uintptr(unsafe.Pointer(&w.config)), uintptr(l.kernel),
+			uintptr(unsafe.Pointer(&w.params)), 0))
 	}
 	return b.cu.status("cuLaunchKernel", b.cu.call(b.cu.launchKernel, uintptr(l.kernel),
 		uintptr(l.groups[0]), uintptr(l.groups[1]), uintptr(l.groups[2]),
@@ -358,7 +399,7 @@ func (b *cudaBackend) fill(dst handle, off, n int64, value byte) error {
 }
 
 func (b *cudaBackend) mark(place int) error {
-	b.marked[place] = true
+	b.marked[place], b.afterKernel = true, false
 	return b.cu.status("cuEventRecord", b.cu.call(b.cu.eventRecord, b.events[place], b.stream))
 }
 
@@ -375,6 +416,7 @@ func (b *cudaBackend) finish() error {
 }
 
 func (b *cudaBackend) record() error {
+	b.afterKernel = false
 	b.recording = &cudaSequence{}
 	if !b.cu.graphs() {
 		b.recording.ops = []func() error{}
@@ -407,6 +449,7 @@ func (b *cudaBackend) recorded() (handle, error) {
 }
 
 func (b *cudaBackend) replay(h handle) error {
+	b.afterKernel = false
 	s := b.seqs[h]
 	for _, op := range s.ops {
 		if err := op(); err != nil {

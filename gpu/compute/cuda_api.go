@@ -67,6 +67,7 @@ type cudaAPI struct {
 	// hot calls, through SyscallN
 	launchKernel, htod, dtoh, dtod, set8, set32     uintptr
 	streamSync, eventRecord, eventSync, graphLaunch uintptr
+	launchEx                                        uintptr // 0 before CUDA 11.8
 }
 
 var loadCUDA = sync.OnceValues(func() (*cudaAPI, error) {
@@ -112,6 +113,8 @@ var loadCUDA = sync.OnceValues(func() (*cudaAPI, error) {
 	if err := c.check("the CUDA driver"); err != nil {
 		return nil, err
 	}
+	c.launchEx = c.addr("cuLaunchKernelEx")
+	c.missing = nil
 	// Graphs came with CUDA 10; without them a sequence is launched one by one.
 	if c.want(&c.captureBegin, "cuStreamBeginCapture_v2") && c.want(&c.captureEnd, "cuStreamEndCapture") {
 		if !c.want(&c.instantiate, "cuGraphInstantiateWithFlags") {

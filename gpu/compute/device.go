@@ -167,7 +167,7 @@ func (d *Device) Used() (device, pinned int64) { return d.used.Load(), d.pinned.
 func (d *Device) Do(fn func(q *Queue) error) error {
 	return d.run(d.opts.Watchdog, func() error {
 		q := &d.queue
-		q.leave = false
+		q.leave, q.fenced = false, true
 		err := fn(q)
 		if err != nil {
 			// The first error counts; what was enqueued must still end before
@@ -184,7 +184,7 @@ func (d *Device) Do(fn func(q *Queue) error) error {
 
 // Load compiles a module for the device, or takes it from the cache.
 func (d *Device) Load(m kernels.Module) (*Program, error) {
-	p := &Program{dev: d, name: m.Name, kernels: map[string]*Kernel{}}
+	p := &Program{dev: d, name: m.Name, waits: m.Waits && !d.opts.NoOverlap, kernels: map[string]*Kernel{}}
 	err := d.run(d.opts.Build, func() (err error) {
 		p.ref, err = d.back.build(source{Module: m, features: d.info.Features, cache: d.opts.Cache, plain: d.opts.Plain})
 		if err == nil {

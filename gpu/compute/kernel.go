@@ -50,6 +50,7 @@ type Program struct {
 	name    string
 	ref     handle
 	kernels map[string]*Kernel
+	waits   bool // kernels.Module.Waits
 	freed   bool
 }
 

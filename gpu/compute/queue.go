@@ -13,6 +13,7 @@ type Queue struct {
 	dev       *Device
 	leave     bool
 	recording bool
+	fenced    bool // the next launch may not overlap
 	l         launch
 	pins      []*Host // host memory that a recording refers to
 	bufs      []*base
@@ -22,6 +23,8 @@ type Queue struct {
 func (q *Queue) Launch(k *Kernel, groups, local Dim, args ...Arg) error {
 	l := &q.l
 	l.kernel, l.name, l.groups, l.local, l.args = k.ref, k.name, groups.three(), local.three(), args
+	l.overlap = k.prog.waits && !q.fenced
+	q.fenced = false
 	if err := l.check(q.dev.info.MaxGroup); err != nil {
 		return err
 	}
@@ -187,6 +190,11 @@ func (q *Queue) Finish() error {
 	return q.wrap("wait", q.dev.back.finish())
 }
 
+// Fence keeps the next launch from beginning before everything enqueued so far
+// has ended. Launches keep their order anyway and see each other's results; a
+// fence is for data that kernels read ahead of that order, which are weights.
+func (q *Queue) Fence() { q.fenced = true }
+
 // Leave lets Do return without waiting. The caller must see to it that memory
 // used by the work outlives it: a later Do that does not Leave ends it.
 func (q *Queue) Leave() { q.leave = true }
@@ -216,7 +224,7 @@ func (d *Device) Record(fn func(q *Queue) error) (*Sequence, error) {
 		if err := d.back.record(); err != nil {
 			return err
 		}
-		q := &Queue{dev: d, recording: true}
+		q := &Queue{dev: d, recording: true, fenced: true}
 		ferr := guarded(func() error { return fn(q) })
 		ref, err := d.back.recorded()
 		if ferr != nil {

@@ -1,6 +1,6 @@
 // The function of a feed-forward's gate.
 
-static float activate(int act, float g, float u) {
+FN float activate(int act, float g, float u) {
   if (act == 1) { // tanh approximation of GELU
     float t = 0.7978845608028654f * g * (1.0f + 0.044715f * g * g);
     return 0.5f * g * (1.0f + tanh(t)) * u;

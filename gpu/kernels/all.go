@@ -36,7 +36,7 @@ func All(lanes int) []Module {
 // holds a part of every row's sum in registers.
 func AttendRows(value, lanes int) int {
 	rows := 1
-	for each := (value + lanes - 1) / lanes; rows < 8 && 2*rows*each <= 64; {
+	for each := (value + lanes - 1) / lanes; rows < 8 && 2*rows*each <= 32; {
 		rows *= 2
 	}
 	return rows

@@ -8,6 +8,9 @@
 // weights are 64-bit; inside a row they are int, as 64-bit arithmetic is
 // emulated on Intel.
 
+// Functions are for reading; arrays that pass through them must stay in registers.
+#define FN static inline __attribute__((always_inline))
+
 #ifdef NVIDIA
 #define LANES 32
 #elif defined(INTEL)
@@ -28,18 +31,48 @@
 // A kernel of n work-items that do not meet as waves.
 #define KERNEL_N(n) __kernel __attribute__((reqd_work_group_size(n, 1, 1)))
 
+// Number of work-groups along x. NVIDIA's OpenCL keeps it in a register that
+// only its own launches fill (%envreg); the hardware has it as well, which also
+// holds for CUDA launches.
+#ifdef NVIDIA
+FN int groups_x(void) {
+  int n;
+  __asm__("mov.u32 %0, %%nctaid.x;" : "=r"(n));
+  return n;
+}
+#else
+#define groups_x() ((int)get_num_groups(0))
+#endif
+#define items_x() ((ulong)groups_x() * get_local_size(0))
+
+// The first line of every kernel. On NVIDIA cards of capability 9.0 a launch may
+// begin while the one before it ends (programmatic dependent launch, PTX ISA
+// griddepcontrol): WAIT returns when everything before is done and visible, and
+// only what no kernel of a sequence writes - weights - may be read before it.
+// LET_NEXT allows the next launch to come in as soon as there is room.
+#if defined(NVIDIA) && NVIDIA >= 90
+#define LET_NEXT __asm__ volatile("griddepcontrol.launch_dependents;")
+#define WAIT __asm__ volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define LET_NEXT
+#define WAIT
+#endif
+#define BEGIN \
+  LET_NEXT;   \
+  WAIT;
+
 #define GLOBAL __global
 #define CGLOBAL __global const
 
 // Integer dot product of four signed bytes: c + a.b
 #ifdef NVIDIA
-static int dot4(int a, int b, int c) {
+FN int dot4(int a, int b, int c) {
   int r;
   __asm__("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
   return r;
 }
 #elif defined(DOT_SWAR)
-static int dot4(int a, int b, int c) {
+FN int dot4(int a, int b, int c) {
   c = mad24((a << 24) >> 24, (b << 24) >> 24, c);
   c = mad24((a << 16) >> 24, (b << 16) >> 24, c);
   c = mad24((a << 8) >> 24, (b << 8) >> 24, c);
@@ -47,14 +80,14 @@ static int dot4(int a, int b, int c) {
 }
 #else
 // Compilers that know dp4a find it in this form (Intel's does).
-static int dot4(int a, int b, int c) {
+FN int dot4(int a, int b, int c) {
   char4 x = as_char4(a), y = as_char4(b);
   return c + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
 #endif
 
 // Half to float from bits.
-static float half_bits(ushort h) {
+FN float half_bits(ushort h) {
 #ifdef NVIDIA
   float f;
   __asm__("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
@@ -64,34 +97,42 @@ static float half_bits(ushort h) {
 #endif
 }
 
-static float half_at(CGLOBAL uchar *p, int i) { return half_bits(((CGLOBAL ushort *)p)[i]); }
+FN float half_at(CGLOBAL uchar *p, int i) { return half_bits(((CGLOBAL ushort *)p)[i]); }
 
-// Meeting of the lanes of a wave.
+// Meeting of the lanes of a wave. WAVE_SYNC makes what lanes wrote to local
+// memory visible to the others of the wave.
+#ifdef NVIDIA
+#define WAVE_SYNC __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory")
+#else
+#define WAVE_SYNC barrier(CLK_LOCAL_MEM_FENCE)
+#endif
 #ifdef NVIDIA
 #define LANE_LOCAL
-static float lane_swap(float v, int m) {
+FN float lane_swap(float v, int m) {
   float r;
   __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(r) : "f"(v), "r"(m));
   return r;
 }
-static float lane_sum_(float v) {
+FN float lane_sum_(float v) {
   for (int m = 16; m > 0; m >>= 1) v += lane_swap(v, m);
   return v;
 }
-static float lane_max_(float v) {
+FN float lane_max_(float v) {
   for (int m = 16; m > 0; m >>= 1) v = fmax(v, lane_swap(v, m));
   return v;
 }
 #define lane_sum(v) lane_sum_(v)
 #define lane_max(v) lane_max_(v)
+#define lane_xor(v, m) lane_swap(v, m) // v of lane (this ^ m)
 #elif defined(INTEL)
 #define LANE_LOCAL
+#define lane_xor(v, m) intel_sub_group_shuffle_xor(v, m)
 #define lane_sum(v) sub_group_reduce_add(v)
 #define lane_max(v) sub_group_reduce_max(v)
 #else
 // One float per work-item of the largest work-group.
 #define LANE_LOCAL __local float lane_mem[512];
-static float lane_sum_(__local float *m, float v) {
+FN float lane_sum_(__local float *m, float v) {
   const int i = get_local_id(0), at = i % LANES;
   m[i] = v;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -103,7 +144,7 @@ static float lane_sum_(__local float *m, float v) {
   barrier(CLK_LOCAL_MEM_FENCE);
   return v;
 }
-static float lane_max_(__local float *m, float v) {
+FN float lane_max_(__local float *m, float v) {
   const int i = get_local_id(0), at = i % LANES;
   m[i] = v;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -117,6 +158,14 @@ static float lane_max_(__local float *m, float v) {
 }
 #define lane_sum(v) lane_sum_(lane_mem, v)
 #define lane_max(v) lane_max_(lane_mem, v)
+#define lane_xor(v, m) lane_xor_(lane_mem, v, m)
+FN float lane_xor_(__local float *mem, float v, int m) {
+  const int i = get_local_id(0);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  mem[i] = v;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return mem[i ^ m];
+}
 #endif
 
 // Sum or maximum over a work-group of w waves, through w floats of local
@@ -124,7 +173,7 @@ static float lane_max_(__local float *m, float v) {
 #define GROUP_LOCAL(w) __local float group_mem[w];
 #define group_sum(w, v) group_sum_(w, group_mem, lane_sum(v))
 #define group_max(w, v) group_max_(w, group_mem, lane_max(v))
-static float group_sum_(int w, __local float *m, float v) {
+FN float group_sum_(int w, __local float *m, float v) {
   barrier(CLK_LOCAL_MEM_FENCE);
   if (get_local_id(0) % LANES == 0) m[get_local_id(0) / LANES] = v;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -132,7 +181,7 @@ static float group_sum_(int w, __local float *m, float v) {
   for (int i = 0; i < w; i++) v += m[i];
   return v;
 }
-static float group_max_(int w, __local float *m, float v) {
+FN float group_max_(int w, __local float *m, float v) {
   barrier(CLK_LOCAL_MEM_FENCE);
   if (get_local_id(0) % LANES == 0) m[get_local_id(0) / LANES] = v;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -142,4 +191,4 @@ static float group_max_(int w, __local float *m, float v) {
 }
 
 // NaN or infinity, from the bits: compilers may assume there are none.
-static int broken(float v) { return (as_uint(v) & 0x7f800000) == 0x7f800000; }
+FN int broken(float v) { return (as_uint(v) & 0x7f800000) == 0x7f800000; }

@@ -16,6 +16,7 @@
 // inputs of the last and of this tentative window. A work-item a channel.
 __kernel void convolve(CGLOBAL float *u, int ldu, int tokens, int channels, int taps, CGLOBAL float *w, GLOBAL float *hist,
                        CGLOBAL float *old, GLOBAL float *log, CGLOBAL int *st, int flags, GLOBAL float *y) {
+  BEGIN
   const int c = get_global_id(0);
   if (c >= channels) return;
   float h[TAPS_MAX], k[TAPS_MAX];
@@ -73,6 +74,7 @@ KERNEL(DW) void delta(CGLOBAL float *uc, int channels, CGLOBAL float *raw, int l
                       int tokens, int heads, int keys, float eps, GLOBAL float *s, CGLOBAL float *old_k, CGLOBAL float *old_d,
                       CGLOBAL float *old_g, GLOBAL float *log_k, GLOBAL float *log_d, GLOBAL float *log_g, CGLOBAL int *st, int flags,
                       GLOBAL float *y) {
+  BEGIN
   LANE_LOCAL
   const int lane = get_local_id(0) % LANES, wave = get_local_id(0) / LANES;
   const int h = get_group_id(1), r0 = (get_group_id(0) * DW + wave) * DROWS;
@@ -184,6 +186,7 @@ KERNEL(DW) void delta(CGLOBAL float *uc, int channels, CGLOBAL float *raw, int l
 #define GN_ROUND 8
 KERNEL(DW) void gate_norm(CGLOBAL float *o, CGLOBAL float *z, int ldz, CGLOBAL float *w, int heads, float eps, int flags,
                           GLOBAL float *y, GLOBAL uint4 *xq, GLOBAL uint2 *xm) {
+  BEGIN
   LANE_LOCAL
   __local float mem[DW * DN];
   const int lane = get_local_id(0) % LANES, wave = get_local_id(0) / LANES;
@@ -210,6 +213,7 @@ KERNEL(DW) void gate_norm(CGLOBAL float *o, CGLOBAL float *z, int ldz, CGLOBAL f
   if ((flags & GN_ROUND) && h < heads)
     for (int u = lane; u < DN / 32; u += LANES) {
       float4 b[8];
+#pragma unroll
       for (int j = 0; j < 8; j++) b[j] = vload4(j, v + 32 * u);
       quantize_unit(b, xq + 2 * t * upr, xm + t * upr, upr, h * (DN / 32) + u);
     }

@@ -16,7 +16,7 @@
 #define VLINE (VD + 8)     // words of a pair of values' rows
 
 // Two floats to two halves of a word.
-static uint two_halves(float lo, float hi) {
+FN uint two_halves(float lo, float hi) {
 #ifdef NVIDIA
   uint r;
   __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
@@ -37,10 +37,10 @@ static uint two_halves(float lo, float hi) {
           : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 #else
 #define FLASH_LOCAL __local uint flash_a[128 * 4], flash_b[128 * 2];
-static float dot_halves(uint a, uint b) {
+FN float dot_halves(uint a, uint b) {
   return half_bits((ushort)a) * half_bits((ushort)b) + half_bits((ushort)(a >> 16)) * half_bits((ushort)(b >> 16));
 }
-static void mma_half(__local uint *ma, __local uint *mb, float *c, const uint *a, uint b0, uint b1) {
+FN void mma_half(__local uint *ma, __local uint *mb, float *c, const uint *a, uint b0, uint b1) {
   const int i = get_local_id(0), lane = i % 32, wave = i / 32 * 32;
   for (int k = 0; k < 4; k++) ma[i * 4 + k] = a[k];
   mb[i * 2] = b0;
@@ -60,25 +60,25 @@ static void mma_half(__local uint *ma, __local uint *mb, float *c, const uint *a
 
 // Largest and sum over the four lanes that share a row.
 #ifdef NVIDIA
-static float quad_max(float v) {
+FN float quad_max(float v) {
   v = fmax(v, lane_swap(v, 1));
   return fmax(v, lane_swap(v, 2));
 }
-static float quad_sum(float v) {
+FN float quad_sum(float v) {
   v += lane_swap(v, 1);
   return v + lane_swap(v, 2);
 }
 #else
 #define quad_max(v) quad_max_(lane_mem, v)
 #define quad_sum(v) quad_sum_(lane_mem, v)
-static float quad_max_(__local float *m, float v) {
+FN float quad_max_(__local float *m, float v) {
   const int i = get_local_id(0), b = i & ~3;
   barrier(CLK_LOCAL_MEM_FENCE);
   m[i] = v;
   barrier(CLK_LOCAL_MEM_FENCE);
   return fmax(fmax(m[b], m[b + 1]), fmax(m[b + 2], m[b + 3]));
 }
-static float quad_sum_(__local float *m, float v) {
+FN float quad_sum_(__local float *m, float v) {
   const int i = get_local_id(0), b = i & ~3;
   barrier(CLK_LOCAL_MEM_FENCE);
   m[i] = v;
@@ -91,6 +91,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
                                                                           int tokens, int heads, int kvheads, int ctx, int window,
                                                                           float scale, float cap, CGLOBAL uchar *kcache,
                                                                           CGLOBAL uchar *vcache, GLOBAL float *parts) {
+  BEGIN
   LANE_LOCAL
   FLASH_LOCAL
   __local uint lq[FR * KLINE] __attribute__((aligned(16)));

@@ -13,27 +13,25 @@ typedef struct {
 
 #if FORMAT == 0
 #define VALUE_BYTES 4
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  o->a = ((CGLOBAL float4 *)p.a)[2 * u];
-  o->b = ((CGLOBAL float4 *)p.a)[2 * u + 1];
-}
+RAW2(float4 a, float4 b)
+FETCH(o->a = ((CGLOBAL float4 *)p.a)[2 * u]; o->b = ((CGLOBAL float4 *)p.a)[2 * u + 1];)
+UNPACK(o->a = r->a; o->b = r->b;)
 #else
 #define VALUE_BYTES 2
-static float wide(uint h) {
+FN float wide(uint h) {
 #if FORMAT == 1
   return half_bits((ushort)h);
 #else
   return as_float(h << 16);
 #endif
 }
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint4 v = four_at(p.a, u);
-  o->a = (float4)(wide(v.x & 0xffff), wide(v.x >> 16), wide(v.y & 0xffff), wide(v.y >> 16));
-  o->b = (float4)(wide(v.z & 0xffff), wide(v.z >> 16), wide(v.w & 0xffff), wide(v.w >> 16));
-}
+typedef struct { uint4 a; } raw;
+FETCH(o->a = four_at(p.a, u);)
+UNPACK(o->a = (float4)(wide(r->a.x & 0xffff), wide(r->a.x >> 16), wide(r->a.y & 0xffff), wide(r->a.y >> 16));
+       o->b = (float4)(wide(r->a.z & 0xffff), wide(r->a.z >> 16), wide(r->a.w & 0xffff), wide(r->a.w >> 16));)
 #endif
 
-static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
+FN planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
   planes p;
   p.a = w + u * (UNIT * VALUE_BYTES);
   p.b = p.a;
@@ -41,14 +39,14 @@ static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
   return p;
 }
 
-static xunit x_at(CGLOBAL float4 *x, CGLOBAL uint2 *none, int upr, int col, int u) {
+FN xunit x_at(CGLOBAL float4 *x, CGLOBAL uint2 *none, int upr, int col, int u) {
   xunit v;
   v.a = x[2 * (col * upr + u)];
   v.b = x[2 * (col * upr + u) + 1];
   return v;
 }
 
-static float dot_unit(const unit *w, const xunit *x) {
+FN float dot_unit(const unit *w, const xunit *x) {
   return dot(w->a, x->a) + dot(w->b, x->b);
 }
 #endif

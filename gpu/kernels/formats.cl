@@ -3,8 +3,9 @@
 // A tensor is cut into units of 32 values. What belongs to a unit lies in up to
 // three planes, each plane for all units of the tensor one after the other, so
 // that neighbouring lanes read neighbouring bytes and every load is aligned.
-// Bytes are only moved: a tensor takes the room that it takes in the file.
-// repack.cl moves them; LAYOUT in layout.go must say the same as PLANE_* here.
+// Bits are only moved: a tensor takes the room that it takes in the file. (One
+// exception: the base-3 digits of TQ1_0 become pairs, 66 bytes for 54, as taking
+// them apart at every use cost four times the time.) repack.cl moves them; LAYOUT in layout.go must say the same as PLANE_* here.
 //
 //   nibbles  16 bytes: byte i holds value i (low half) and value 16+i (high)
 //   pairs     8 bytes: word w, byte b, pair k is value 16w + 4k + b
@@ -27,9 +28,46 @@ typedef struct {
   CGLOBAL uchar *a, *b, *c;
 } planes;
 
-static uint word_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint *)p)[i]; }
-static uint2 two_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint2 *)p)[i]; }
-static uint4 four_at(CGLOBAL uchar *p, int i) {
+// A format is a fetch, which only loads, and an unpack, which only computes: so
+// kernels can have the next units on their way while they work on the last.
+// RAW declares what is in between.
+#define RAW2(x, y) typedef struct { x; y; } raw;
+#define RAW3(x, y, z) typedef struct { x; y; z; } raw;
+#define RAW4(x, y, z, w) typedef struct { x; y; z; w; } raw;
+#define RAW5(x, y, z, w, v) typedef struct { x; y; z; w; v; } raw;
+#define FETCH(...) FN void fetch(raw *o, planes p, int u) { __VA_ARGS__ }
+#define UNPACK(...) FN void unpack(unit *o, const raw *r, int u, TAB *tab) { __VA_ARGS__ }
+
+// Vector tables (TABLE words) are copied to local memory: a gather there takes
+// half the time of one from the cache. TABLE_BEGIN(waves) is the second line of a
+// kernel that unpacks; gtab is its table argument.
+#define TABLE_BEGIN(waves) TABLE_BEGIN_(waves)
+#if FORMAT == 16 || FORMAT == 21
+#define TABLE 512
+#elif FORMAT == 17
+#define TABLE 1024
+#elif FORMAT == 18
+#define TABLE 256
+#elif FORMAT == 22
+#define TABLE 2048
+#elif FORMAT == 19 || FORMAT == 29
+#define TABLE 4096
+#endif
+#ifdef TABLE
+#define TAB __local const uint
+#define TABLE_BEGIN_(waves)                                                                                              \
+  __local uint tab[TABLE] __attribute__((aligned(16)));                                                                  \
+  for (int i = get_local_id(0); i < TABLE / 4; i += (waves) * LANES) vstore4(((CGLOBAL uint4 *)gtab)[i], i, tab);          \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#else
+#define TAB CGLOBAL uint
+#define TABLE_BEGIN_(waves) CGLOBAL uint *tab = gtab;
+#endif
+
+FN ushort two_bytes_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL ushort *)p)[i]; }
+FN uint word_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint *)p)[i]; }
+FN uint2 two_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint2 *)p)[i]; }
+FN uint4 four_at(CGLOBAL uchar *p, int i) {
 #ifdef STREAM
   uint4 v;
   __asm__("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"((CGLOBAL uint4 *)p + i));
@@ -39,7 +77,7 @@ static uint4 four_at(CGLOBAL uchar *p, int i) {
 #endif
 }
 
-static void nibbles(unit *o, uint4 v) {
+FN void nibbles(unit *o, uint4 v) {
   o->q[0] = v.x & 0x0f0f0f0f;
   o->q[1] = v.y & 0x0f0f0f0f;
   o->q[2] = v.z & 0x0f0f0f0f;
@@ -50,7 +88,7 @@ static void nibbles(unit *o, uint4 v) {
   o->q[7] = v.w >> 4 & 0x0f0f0f0f;
 }
 
-static void pairs(unit *o, uint2 v) {
+FN void pairs(unit *o, uint2 v) {
   o->q[0] = v.x & 0x03030303;
   o->q[1] = v.x >> 2 & 0x03030303;
   o->q[2] = v.x >> 4 & 0x03030303;
@@ -62,19 +100,19 @@ static void pairs(unit *o, uint2 v) {
 }
 
 // Adds the bits of w at place `at` of each value.
-static void add_bits(unit *o, uint w, int at) {
+FN void add_bits(unit *o, uint w, int at) {
   for (int f = 0; f < 8; f++) o->q[f] |= (w >> f & 0x01010101) << at;
 }
 
 // Adds the pairs of v at bit 4 of each value.
-static void add_pairs(unit *o, uint2 v) {
+FN void add_pairs(unit *o, uint2 v) {
   for (int k = 0; k < 4; k++) {
     o->q[k] |= (v.x >> 2 * k & 0x03030303) << 4;
     o->q[4 + k] |= (v.y >> 2 * k & 0x03030303) << 4;
   }
 }
 
-static void one_scale(unit *o, float s, float m) {
+FN void one_scale(unit *o, float s, float m) {
   o->s0 = s;
   o->s1 = s;
   o->m0 = m;
@@ -82,24 +120,24 @@ static void one_scale(unit *o, float s, float m) {
 }
 
 // Four bits to four bytes of 0 or 0xff.
-static uint spread_signs(uint bits) { return ((bits & 15) * 0x00204081 & 0x01010101) * 255; }
+FN uint spread_signs(uint bits) { return ((bits & 15) * 0x00204081 & 0x01010101) * 255; }
 
 // Eight magnitudes of 1..127 with a minus where a bit of s is set.
-static void put_signed(unit *o, int at, uint2 v, uint s) {
+FN void put_signed(unit *o, int at, uint2 v, uint s) {
   uint m = spread_signs(s), n = spread_signs(s >> 4);
   o->q[at] = (v.x ^ m) + (m & 0x01010101);
   o->q[at + 1] = (v.y ^ n) + (n & 0x01010101);
 }
 
 // Seven sign bits and the one that makes their number even.
-static uint signs7(uint s) {
+FN uint signs7(uint s) {
   s &= 127;
   return s | (popcount(s) & 1) << 7;
 }
 
 // Sixteen levels of a byte each, looked up for eight nibbles of w: low halves
 // to *lo, high halves to *hi.
-static void levels(uint w, uint t0, uint t1, uint t2, uint t3, int *lo, int *hi) {
+FN void levels(uint w, uint t0, uint t1, uint t2, uint t3, int *lo, int *hi) {
 #ifdef NVIDIA
   // prmt picks bytes by number; bit 3 of a number means something else there,
   // so it chooses between the two results afterwards
@@ -130,7 +168,7 @@ static void levels(uint w, uint t0, uint t1, uint t2, uint t3, int *lo, int *hi)
 #endif
 }
 
-static void all_levels(unit *o, uint4 v, uint t0, uint t1, uint t2, uint t3) {
+FN void all_levels(unit *o, uint4 v, uint t0, uint t1, uint t2, uint t3) {
   levels(v.x, t0, t1, t2, t3, &o->q[0], &o->q[4]);
   levels(v.y, t0, t1, t2, t3, &o->q[1], &o->q[5]);
   levels(v.z, t0, t1, t2, t3, &o->q[2], &o->q[6]);
@@ -145,19 +183,19 @@ static void all_levels(unit *o, uint4 v, uint t0, uint t1, uint t2, uint t3) {
 // The 16 bytes of a super-block of Q4_K and Q5_K: d, m, then for each of eight
 // units the low four bits of scale and offset in a byte, and the upper two of
 // each in a nibble.
-static void scales_k(unit *o, uint4 v, int g) {
+FN void scales_k(unit *o, uint4 v, int g) {
   uint lo = (g < 4 ? v.y : v.z) >> 8 * (g & 3), hi = v.w >> 4 * g;
   one_scale(o, half_bits((ushort)v.x) * (float)((lo & 15) | (hi & 3) << 4),
             -half_bits((ushort)(v.x >> 16)) * (float)((lo >> 4 & 15) | (hi >> 2 & 3) << 4));
 }
 
-static float quarter_scale(float d, uint s) { return d * (0.5f + (float)s) * 0.25f; }
+FN float quarter_scale(float d, uint s) { return d * (0.5f + (float)s) * 0.25f; }
 
-static uint2 grid8(CGLOBAL uint *tab, uint n) { return ((CGLOBAL uint2 *)tab)[n]; }
+FN uint2 grid8(TAB *tab, uint n) { return vload2(n, tab); }
 
 // A vector of an IQ1 grid (bytes 8, 16, 24 for -1, 0, 1), times eight and moved
 // by one up or down.
-static void put_moved(unit *o, int at, uint2 v, uint down) {
+FN void put_moved(unit *o, int at, uint2 v, uint down) {
   // v - 15 or v - 17, byte by byte without borrows
   uint k = (113 - 2 * down) * 0x01010101;
   o->q[at] = (v.x + k) ^ 0x80808080;
@@ -174,11 +212,9 @@ static void put_moved(unit *o, int at, uint2 v, uint down) {
 #define SCALES 1
 #define OFFSETS 1
 #define BIAS 8
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  float d = half_at(p.b, u);
-  one_scale(o, d, -8.0f * d);
-}
+RAW2(uint4 a, ushort b)
+FETCH(o->a = four_at(p.a, u); o->b = two_bytes_at(p.b, u);)
+UNPACK(nibbles(o, r->a); float d = half_bits(r->b); one_scale(o, d, -8.0f * d);)
 
 #elif FORMAT == 3 // Q4_1
 #define BLOCK_BYTES 20
@@ -188,11 +224,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  uint dm = word_at(p.b, u);
-  one_scale(o, half_bits((ushort)dm), half_bits((ushort)(dm >> 16)));
-}
+RAW2(uint4 a, uint b)
+FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u);)
+UNPACK(nibbles(o, r->a); one_scale(o, half_bits((ushort)r->b), half_bits((ushort)(r->b >> 16)));)
 
 #elif FORMAT == 6 // Q5_0
 #define BLOCK_BYTES 22
@@ -203,12 +237,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define SCALES 1
 #define OFFSETS 1
 #define BIAS 16
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  add_bits(o, word_at(p.b, u), 4);
-  float d = half_at(p.c, u);
-  one_scale(o, d, -16.0f * d);
-}
+RAW3(uint4 a, uint b, ushort c)
+FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u); o->c = two_bytes_at(p.c, u);)
+UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); float d = half_bits(r->c); one_scale(o, d, -16.0f * d);)
 
 #elif FORMAT == 7 // Q5_1
 #define BLOCK_BYTES 24
@@ -218,12 +249,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 32
 #define SCALES 1
 #define OFFSETS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  add_bits(o, word_at(p.b, u), 4);
-  uint dm = word_at(p.c, u);
-  one_scale(o, half_bits((ushort)dm), half_bits((ushort)(dm >> 16)));
-}
+RAW3(uint4 a, uint b, uint c)
+FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u); o->c = word_at(p.c, u);)
+UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); one_scale(o, half_bits((ushort)r->c), half_bits((ushort)(r->c >> 16)));)
 
 #elif FORMAT == 8 // Q8_0: plane a holds values 0..15 of every unit, b values 16..31
 #define BLOCK_BYTES 34
@@ -233,18 +261,10 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 16
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint4 v = four_at(p.a, u), w = four_at(p.b, u);
-  o->q[0] = v.x;
-  o->q[1] = v.y;
-  o->q[2] = v.z;
-  o->q[3] = v.w;
-  o->q[4] = w.x;
-  o->q[5] = w.y;
-  o->q[6] = w.z;
-  o->q[7] = w.w;
-  one_scale(o, half_at(p.c, u), 0);
-}
+RAW3(uint4 a, uint4 b, ushort c)
+FETCH(o->a = four_at(p.a, u); o->b = four_at(p.b, u); o->c = two_bytes_at(p.c, u);)
+UNPACK(o->q[0] = r->a.x; o->q[1] = r->a.y; o->q[2] = r->a.z; o->q[3] = r->a.w; o->q[4] = r->b.x; o->q[5] = r->b.y;
+       o->q[6] = r->b.z; o->q[7] = r->b.w; one_scale(o, half_bits(r->c), 0);)
 
 #elif FORMAT == 10 // Q2_K
 #define BLOCK_BYTES 84
@@ -254,18 +274,12 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 4
 #define SCALES 2
 #define OFFSETS 2
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  pairs(o, two_at(p.a, u));
-  uint s = ((CGLOBAL ushort *)p.b)[u];
-  uint dm = word_at(p.c, u >> 3);
-  float d = half_bits((ushort)dm), m = -half_bits((ushort)(dm >> 16));
-  o->s0 = d * (float)(s & 15);
-  o->m0 = m * (float)(s >> 4 & 15);
-  o->s1 = d * (float)(s >> 8 & 15);
-  o->m1 = m * (float)(s >> 12);
-}
+RAW3(uint2 a, ushort b, uint c)
+FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = word_at(p.c, u >> 3);)
+UNPACK(pairs(o, r->a); uint s = r->b; float d = half_bits((ushort)r->c), m = -half_bits((ushort)(r->c >> 16));
+       o->s0 = d * (float)(s & 15); o->m0 = m * (float)(s >> 4 & 15); o->s1 = d * (float)(s >> 8 & 15); o->m1 = m * (float)(s >> 12);)
 
-#elif FORMAT == 11 // Q3_K: plane c holds d and 12 bytes of scales
+#elif FORMAT == 11 // Q3_K: plane c holds d, a byte of low scale bits for each unit, a nibble of upper bits
 #define BLOCK_BYTES 110
 #define BLOCK_UNITS 8
 #define PLANE_A 64
@@ -274,19 +288,13 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define SCALES 2
 #define OFFSETS 2
 #define BIAS 4
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  pairs(o, two_at(p.a, u));
-  add_bits(o, word_at(p.b, u), 2);
-  // 7 halves: d, then a byte of low bits for each unit, then a nibble of upper bits
-  CGLOBAL ushort *c = (CGLOBAL ushort *)p.c + (u >> 3) * 7;
-  int g = u & 7;
-  float d = half_bits(c[0]);
-  uint lo = c[1 + (g >> 1)] >> 8 * (g & 1), hi = c[5 + (g >> 2)] >> 4 * (g & 3);
-  o->s0 = d * (float)((int)((lo & 15) | (hi & 3) << 4) - 32);
-  o->s1 = d * (float)((int)((lo >> 4 & 15) | (hi >> 2 & 3) << 4) - 32);
-  o->m0 = -4.0f * o->s0;
-  o->m1 = -4.0f * o->s1;
-}
+RAW5(uint2 a, uint b, ushort c, ushort lo, ushort hi)
+FETCH(o->a = two_at(p.a, u); o->b = word_at(p.b, u); int k = (u >> 3) * 7; o->c = two_bytes_at(p.c, k);
+      o->lo = two_bytes_at(p.c, k + 1 + ((u & 7) >> 1)); o->hi = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));)
+UNPACK(pairs(o, r->a); add_bits(o, r->b, 2); int g = u & 7; float d = half_bits(r->c);
+       uint lo = r->lo >> 8 * (g & 1), hi = r->hi >> 4 * (g & 3);
+       o->s0 = d * (float)((int)((lo & 15) | (hi & 3) << 4) - 32); o->s1 = d * (float)((int)((lo >> 4 & 15) | (hi >> 2 & 3) << 4) - 32);
+       o->m0 = -4.0f * o->s0; o->m1 = -4.0f * o->s1;)
 
 #elif FORMAT == 12 // Q4_K
 #define BLOCK_BYTES 144
@@ -296,10 +304,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  scales_k(o, four_at(p.b, u >> 3), u & 7);
-}
+RAW2(uint4 a, uint4 b)
+FETCH(o->a = four_at(p.a, u); o->b = four_at(p.b, u >> 3);)
+UNPACK(nibbles(o, r->a); scales_k(o, r->b, u & 7);)
 
 #elif FORMAT == 13 // Q5_K
 #define BLOCK_BYTES 176
@@ -309,11 +316,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 16
 #define SCALES 1
 #define OFFSETS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  add_bits(o, word_at(p.b, u), 4);
-  scales_k(o, four_at(p.c, u >> 3), u & 7);
-}
+RAW3(uint4 a, uint b, uint4 c)
+FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u); o->c = four_at(p.c, u >> 3);)
+UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); scales_k(o, r->c, u & 7);)
 
 #elif FORMAT == 14 // Q6_K: plane c holds d and the 16 scales, 18 bytes
 #define BLOCK_BYTES 210
@@ -324,17 +329,11 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define SCALES 2
 #define OFFSETS 2
 #define BIAS 32
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  nibbles(o, four_at(p.a, u));
-  add_pairs(o, two_at(p.b, u));
-  CGLOBAL ushort *c = (CGLOBAL ushort *)p.c + (u >> 3) * 9;
-  float d = half_bits(c[0]);
-  uint s = c[1 + (u & 7)];
-  o->s0 = d * (float)(char)s;
-  o->s1 = d * (float)(char)(s >> 8);
-  o->m0 = -32.0f * o->s0;
-  o->m1 = -32.0f * o->s1;
-}
+RAW4(uint4 a, uint2 b, ushort c, ushort s)
+FETCH(o->a = four_at(p.a, u); o->b = two_at(p.b, u); int k = (u >> 3) * 9; o->c = two_bytes_at(p.c, k);
+      o->s = two_bytes_at(p.c, k + 1 + (u & 7));)
+UNPACK(nibbles(o, r->a); add_pairs(o, r->b); float d = half_bits(r->c); o->s0 = d * (float)(char)r->s; o->s1 = d * (float)(char)(r->s >> 8);
+       o->m0 = -32.0f * o->s0; o->m1 = -32.0f * o->s1;)
 
 #elif FORMAT == 16 // IQ2_XXS
 #define BLOCK_BYTES 66
@@ -344,11 +343,10 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint2 v = two_at(p.a, u);
-  for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, v.x >> 8 * k & 255), signs7(v.y >> 7 * k));
-  one_scale(o, quarter_scale(half_at(p.b, u >> 3), v.y >> 28), 0);
-}
+RAW2(uint2 a, ushort b)
+FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u >> 3);)
+UNPACK(for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, r->a.x >> 8 * k & 255), signs7(r->a.y >> 7 * k));
+       one_scale(o, quarter_scale(half_bits(r->b), r->a.y >> 28), 0);)
 
 #elif FORMAT == 17 // IQ2_XS: plane b a byte of scales for each unit
 #define BLOCK_BYTES 74
@@ -358,19 +356,12 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 2
 #define SCALES 2
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint2 v = two_at(p.a, u);
-  for (int k = 0; k < 4; k++) {
-    uint w = (k < 2 ? v.x : v.y) >> 16 * (k & 1);
-    put_signed(o, 2 * k, grid8(tab, w & 511), signs7(w >> 9));
-  }
-  float d = half_at(p.c, u >> 3);
-  uint s = p.b[u];
-  o->s0 = quarter_scale(d, s & 15);
-  o->s1 = quarter_scale(d, s >> 4);
-  o->m0 = 0;
-  o->m1 = 0;
-}
+RAW3(uint2 a, ushort b, ushort c)
+FETCH(o->a = two_at(p.a, u); o->b = p.b[u]; o->c = two_bytes_at(p.c, u >> 3);)
+UNPACK(for (int k = 0; k < 4; k++) {
+  uint w = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
+  put_signed(o, 2 * k, grid8(tab, w & 511), signs7(w >> 9));
+} float d = half_bits(r->c); o->s0 = quarter_scale(d, r->b & 15); o->s1 = quarter_scale(d, r->b >> 4); o->m0 = 0; o->m1 = 0;)
 
 #elif FORMAT == 22 // IQ2_S: plane a: 4 bytes of numbers, 4 of signs; b: upper bits, scales
 #define BLOCK_BYTES 82
@@ -380,17 +371,11 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 2
 #define SCALES 2
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint2 v = two_at(p.a, u);
-  uint w = ((CGLOBAL ushort *)p.b)[u];
-  for (int k = 0; k < 4; k++)
-    put_signed(o, 2 * k, grid8(tab, (v.x >> 8 * k & 255) | (w >> 2 * k & 3) << 8), v.y >> 8 * k);
-  float d = half_at(p.c, u >> 3);
-  o->s0 = quarter_scale(d, w >> 8 & 15);
-  o->s1 = quarter_scale(d, w >> 12);
-  o->m0 = 0;
-  o->m1 = 0;
-}
+RAW3(uint2 a, ushort b, ushort c)
+FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = two_bytes_at(p.c, u >> 3);)
+UNPACK(uint w = r->b; for (int k = 0; k < 4; k++)
+  put_signed(o, 2 * k, grid8(tab, (r->a.x >> 8 * k & 255) | (w >> 2 * k & 3) << 8), r->a.y >> 8 * k);
+  float d = half_bits(r->c); o->s0 = quarter_scale(d, w >> 8 & 15); o->s1 = quarter_scale(d, w >> 12); o->m0 = 0; o->m1 = 0;)
 
 #elif FORMAT == 18 // IQ3_XXS
 #define BLOCK_BYTES 98
@@ -400,15 +385,12 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 2
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint2 v = two_at(p.a, u);
-  uint w = word_at(p.b, u);
-  for (int k = 0; k < 4; k++) {
-    uint n = (k < 2 ? v.x : v.y) >> 16 * (k & 1);
-    put_signed(o, 2 * k, (uint2)(tab[n & 255], tab[n >> 8 & 255]), signs7(w >> 7 * k));
-  }
-  one_scale(o, half_at(p.c, u >> 3) * (0.5f + (float)(w >> 28)) * 0.5f, 0);
-}
+RAW3(uint2 a, uint b, ushort c)
+FETCH(o->a = two_at(p.a, u); o->b = word_at(p.b, u); o->c = two_bytes_at(p.c, u >> 3);)
+UNPACK(for (int k = 0; k < 4; k++) {
+  uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
+  put_signed(o, 2 * k, (uint2)(tab[n & 255], tab[n >> 8 & 255]), signs7(r->b >> 7 * k));
+} one_scale(o, half_bits(r->c) * (0.5f + (float)(r->b >> 28)) * 0.5f, 0);)
 
 #elif FORMAT == 21 // IQ3_S: plane b signs; c: d, 8 bytes of ninth bits, 4 of scales
 #define BLOCK_BYTES 110
@@ -418,19 +400,14 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 14
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint2 v = two_at(p.a, u);
-  uint w = word_at(p.b, u);
-  CGLOBAL ushort *c = (CGLOBAL ushort *)p.c + (u >> 3) * 7;
-  int g = u & 7;
-  uint h = c[1 + (g >> 1)] >> 8 * (g & 1), s = c[5 + (g >> 2)] >> 4 * (g & 3) & 15;
-  for (int k = 0; k < 4; k++) {
-    uint n = (k < 2 ? v.x : v.y) >> 16 * (k & 1);
-    uint2 e = (uint2)(tab[(n & 255) | (h >> 2 * k & 1) << 8], tab[(n >> 8 & 255) | (h >> (2 * k + 1) & 1) << 8]);
-    put_signed(o, 2 * k, e, w >> 8 * k);
-  }
-  one_scale(o, half_bits(c[0]) * (float)(1 + 2 * s), 0);
-}
+RAW5(uint2 a, uint b, ushort c, ushort h, ushort s)
+FETCH(o->a = two_at(p.a, u); o->b = word_at(p.b, u); int k = (u >> 3) * 7; o->c = two_bytes_at(p.c, k);
+      o->h = two_bytes_at(p.c, k + 1 + ((u & 7) >> 1)); o->s = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));)
+UNPACK(int g = u & 7; uint h = r->h >> 8 * (g & 1); uint s = r->s >> 4 * (g & 3) & 15; for (int k = 0; k < 4; k++) {
+  uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
+  uint2 e = (uint2)(tab[(n & 255) | (h >> 2 * k & 1) << 8], tab[(n >> 8 & 255) | (h >> (2 * k + 1) & 1) << 8]);
+  put_signed(o, 2 * k, e, r->b >> 8 * k);
+} one_scale(o, half_bits(r->c) * (float)(1 + 2 * s), 0);)
 
 #elif FORMAT == 19 // IQ1_S
 #define BLOCK_BYTES 50
@@ -440,13 +417,11 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 2
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint v = word_at(p.a, u);
-  uint w = ((CGLOBAL ushort *)p.b)[u];
-  for (int k = 0; k < 4; k++)
-    put_moved(o, 2 * k, grid8(tab, (v >> 8 * k & 255) | (w >> 3 * k & 7) << 8), w >> 15);
-  one_scale(o, half_at(p.c, u >> 3) * (float)(2 * (w >> 12 & 7) + 1) * 0.125f, 0);
-}
+RAW3(uint a, ushort b, ushort c)
+FETCH(o->a = word_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = two_bytes_at(p.c, u >> 3);)
+UNPACK(uint w = r->b; for (int k = 0; k < 4; k++)
+  put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (w >> 3 * k & 7) << 8), w >> 15);
+  one_scale(o, half_bits(r->c) * (float)(2 * (w >> 12 & 7) + 1) * 0.125f, 0);)
 
 #elif FORMAT == 29 // IQ1_M
 #define BLOCK_BYTES 56
@@ -456,22 +431,15 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 8
 #define SCALES 2
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint v = word_at(p.a, u);
-  uint h = ((CGLOBAL ushort *)p.b)[u];
-  for (int k = 0; k < 4; k++) {
-    uint n = h >> 4 * k;
-    put_moved(o, 2 * k, grid8(tab, (v >> 8 * k & 255) | (n & 7) << 8), n >> 3 & 1);
-  }
-  uint2 c = two_at(p.c, u >> 3);
-  float d = half_bits((ushort)((c.x >> 12 & 15) | (c.x >> 28) << 4 | (c.y >> 12 & 15) << 8 | (c.y >> 28) << 12));
-  int g = u & 7; // groups of 16: 2g and 2g+1, four to a word of 16 bits
-  uint w = (g < 4 ? c.x : c.y) >> 16 * (g >> 1 & 1) >> 6 * (g & 1);
-  o->s0 = d * (float)(2 * (w & 7) + 1) * 0.125f;
-  o->s1 = d * (float)(2 * (w >> 3 & 7) + 1) * 0.125f;
-  o->m0 = 0;
-  o->m1 = 0;
-}
+RAW3(uint a, ushort b, uint2 c)
+FETCH(o->a = word_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = two_at(p.c, u >> 3);)
+UNPACK(for (int k = 0; k < 4; k++) {
+  uint n = r->b >> 4 * k;
+  put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (n & 7) << 8), n >> 3 & 1);
+} float d = half_bits((ushort)((r->c.x >> 12 & 15) | (r->c.x >> 28) << 4 | (r->c.y >> 12 & 15) << 8 | (r->c.y >> 28) << 12));
+int g = u & 7; /* groups of 16: 2g and 2g+1, four to a word of 16 bits */
+uint w = (g < 4 ? r->c.x : r->c.y) >> 16 * (g >> 1 & 1) >> 6 * (g & 1);
+o->s0 = d * (float)(2 * (w & 7) + 1) * 0.125f; o->s1 = d * (float)(2 * (w >> 3 & 7) + 1) * 0.125f; o->m0 = 0; o->m1 = 0;)
 
 #elif FORMAT == 20 // IQ4_NL
 #define BLOCK_BYTES 18
@@ -481,10 +449,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  all_levels(o, four_at(p.a, u), LEVELS4);
-  one_scale(o, half_at(p.b, u), 0);
-}
+RAW2(uint4 a, ushort b)
+FETCH(o->a = four_at(p.a, u); o->b = two_bytes_at(p.b, u);)
+UNPACK(all_levels(o, r->a, LEVELS4); one_scale(o, half_bits(r->b), 0);)
 
 #elif FORMAT == 23 // IQ4_XS: plane b as the first 8 bytes of a block
 #define BLOCK_BYTES 136
@@ -494,13 +461,10 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  all_levels(o, four_at(p.a, u), LEVELS4);
-  uint2 v = two_at(p.b, u >> 3);
-  int g = u & 7;
-  int n = (v.y >> 4 * g & 15) | (v.x >> (16 + 2 * g) & 3) << 4;
-  one_scale(o, half_bits((ushort)v.x) * (float)(n - 32), 0);
-}
+RAW2(uint4 a, uint2 b)
+FETCH(o->a = four_at(p.a, u); o->b = two_at(p.b, u >> 3);)
+UNPACK(all_levels(o, r->a, LEVELS4); int g = u & 7; int n = (r->b.y >> 4 * g & 15) | (r->b.x >> (16 + 2 * g) & 3) << 4;
+       one_scale(o, half_bits((ushort)r->b.x) * (float)(n - 32), 0);)
 
 #elif FORMAT == 39 // MXFP4
 #define BLOCK_BYTES 17
@@ -510,11 +474,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 0
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  all_levels(o, four_at(p.a, u), LEVELS_E2M1);
-  uint e = p.b[u];
-  one_scale(o, as_float(e > 1 ? (e - 1) << 23 : 0x200000u << e), 0);
-}
+RAW2(uint4 a, uint b)
+FETCH(o->a = four_at(p.a, u); o->b = p.b[u];)
+UNPACK(all_levels(o, r->a, LEVELS_E2M1); one_scale(o, as_float(r->b > 1 ? (r->b - 1) << 23 : 0x200000u << r->b), 0);)
 
 #elif FORMAT == 40 // NVFP4
 #define BLOCK_BYTES 36
@@ -525,19 +487,14 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define SCALES 2
 #define OFFSETS 0
 // Half the value of an E4M3 byte, sign ignored; 0x7f stands for zero.
-static float half_e4m3(uint b) {
+FN float half_e4m3(uint b) {
   b &= 127;
   float v = b < 8 ? (float)b * 0x1p-10f : as_float((b << 20) + (119u << 23));
   return b == 127 ? 0 : v;
 }
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  all_levels(o, four_at(p.a, u), LEVELS_E2M1);
-  uint s = ((CGLOBAL ushort *)p.b)[u];
-  o->s0 = half_e4m3(s);
-  o->s1 = half_e4m3(s >> 8);
-  o->m0 = 0;
-  o->m1 = 0;
-}
+RAW2(uint4 a, ushort b)
+FETCH(o->a = four_at(p.a, u); o->b = two_bytes_at(p.b, u);)
+UNPACK(all_levels(o, r->a, LEVELS_E2M1); o->s0 = half_e4m3(r->b); o->s1 = half_e4m3(r->b >> 8); o->m0 = 0; o->m1 = 0;)
 
 #elif FORMAT == 41 // Q1_0
 #define BLOCK_BYTES 18
@@ -547,12 +504,9 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define PLANE_C 0
 #define SCALES 1
 #define OFFSETS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  uint w = word_at(p.a, u);
-  for (int f = 0; f < 8; f++) o->q[f] = w >> f & 0x01010101;
-  float d = half_at(p.b, u >> 2);
-  one_scale(o, 2.0f * d, -d);
-}
+RAW2(uint a, ushort b)
+FETCH(o->a = word_at(p.a, u); o->b = two_bytes_at(p.b, u >> 2);)
+UNPACK(for (int f = 0; f < 8; f++) o->q[f] = r->a >> f & 0x01010101; float d = half_bits(r->b); one_scale(o, 2.0f * d, -d);)
 
 #elif FORMAT == 42 // Q2_0
 #define BLOCK_BYTES 18
@@ -563,44 +517,16 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define SCALES 1
 #define OFFSETS 1
 #define BIAS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  pairs(o, two_at(p.a, u));
-  float d = half_at(p.b, u >> 1);
-  one_scale(o, d, -d);
-}
+RAW2(uint2 a, ushort b)
+FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u >> 1);)
+UNPACK(pairs(o, r->a); float d = half_bits(r->b); one_scale(o, d, -d);)
 
-#elif FORMAT == 34 // TQ1_0: plane a the 52 bytes of digits as they are
+#elif FORMAT == 34 || FORMAT == 35 // TQ1_0, TQ2_0: digits of 0 to 2 as pairs
+#if FORMAT == 34
 #define BLOCK_BYTES 54
-#define BLOCK_UNITS 8
-#define PLANE_A 52
-#define PLANE_B 2
-#define PLANE_C 0
-#define SCALES 1
-#define OFFSETS 1
-#define BIAS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  int g = u & 7;
-  for (int j = 0; j < 8; j++) {
-    int v = 32 * g + 4 * j; // first of four values
-    int k = g, at = j;      // digit, word
-    if (v >= 240) {
-      k = (v - 240) >> 2;
-      at = 12;
-    } else if (v >= 160) {
-      k = (v - 160) >> 4;
-      at = 8 + ((v - 160) >> 2 & 3);
-    }
-    uint x = word_at(p.a, (u >> 3) * 13 + at);
-    uint m = k < 2 ? (k == 0 ? 1 : 3) : (k == 2 ? 9 : (k == 3 ? 27 : 81));
-    uint e = (x & 0x00ff00ff) * m & 0x00ff00ff, d = (x >> 8 & 0x00ff00ff) * m & 0x00ff00ff;
-    o->q[j] = (e * 3 >> 8 & 0x00030003) | (d * 3 & 0x03000300);
-  }
-  float d = half_at(p.b, u >> 3);
-  one_scale(o, d, -d);
-}
-
-#elif FORMAT == 35 // TQ2_0
+#else
 #define BLOCK_BYTES 66
+#endif
 #define BLOCK_UNITS 8
 #define PLANE_A 64
 #define PLANE_B 2
@@ -608,20 +534,18 @@ static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
 #define SCALES 1
 #define OFFSETS 1
 #define BIAS 1
-static void unpack(unit *o, planes p, int u, CGLOBAL uint *tab) {
-  pairs(o, two_at(p.a, u));
-  float d = half_at(p.b, u >> 3);
-  one_scale(o, d, -d);
-}
+RAW2(uint2 a, ushort b)
+FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u >> 3);)
+UNPACK(pairs(o, r->a); float d = half_bits(r->b); one_scale(o, d, -d);)
 #endif
 
 // Four small numbers, each less bias.
-static uint less(uint q, uint bias) { return ((q | 0x80808080) - bias * 0x01010101) ^ 0x80808080; }
+FN uint less(uint q, uint bias) { return ((q | 0x80808080) - bias * 0x01010101) ^ 0x80808080; }
 
 #ifdef BLOCK_BYTES
 // The planes of a tensor of n units that begins at w, moved to unit u of it.
 // u must be a multiple of 8 for formats whose blocks hold 256 values.
-static planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
+FN planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
   planes p;
   CGLOBAL uchar *b = w + (n * PLANE_A / 8 + 15) / 16 * 16;
   CGLOBAL uchar *c = b + (n * PLANE_B / 8 + 15) / 16 * 16;
@@ -639,7 +563,7 @@ typedef struct {
 typedef CGLOBAL uint4 xvalues;
 #define UNIT 32
 
-static xunit x_at(CGLOBAL uint4 *xq, CGLOBAL uint2 *xm, int upr, int col, int u) {
+FN xunit x_at(CGLOBAL uint4 *xq, CGLOBAL uint2 *xm, int upr, int col, int u) {
   xunit x;
   const int at = col * upr;
   x.a = xq[2 * at + u];
@@ -648,7 +572,7 @@ static xunit x_at(CGLOBAL uint4 *xq, CGLOBAL uint2 *xm, int upr, int col, int u)
   return x;
 }
 
-static float dot_unit(const unit *w, const xunit *x) {
+FN float dot_unit(const unit *w, const xunit *x) {
 #if SCALES == 1
   int s = 0;
   s = dot4(w->q[0], x->a.x, s);

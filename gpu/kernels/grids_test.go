@@ -81,7 +81,7 @@ func TestGrids(t *testing.T) {
 }
 
 // TestLayouts compares the table with engine/quant: no bytes are lost or added
-// on the device.
+// on the device, but for TQ1_0.
 func TestLayouts(t *testing.T) {
 	for _, l := range kernels.Layouts() {
 		f, err := quant.Of(quant.Type(l.Type))
@@ -90,6 +90,9 @@ func TestLayouts(t *testing.T) {
 		}
 		if f.Name != l.Name || f.Block != l.Block || f.Bytes != l.Bytes {
 			t.Errorf("%s: %d values in %d bytes, engine/quant has %s with %d in %d", l.Name, l.Block, l.Bytes, f.Name, f.Block, f.Bytes)
+		}
+		if l.Name == "TQ1_0" {
+			continue // grows on purpose, see formats.cl
 		}
 		if sum := l.Planes[0] + l.Planes[1] + l.Planes[2]; sum*l.Block != l.Bytes*256 {
 			t.Errorf("%s: planes hold %d bytes per 256 values, the file %d", l.Name, sum, l.Bytes*256/l.Block)

@@ -18,7 +18,7 @@
 
 // Norms and rotates the head h[0..n-1] in local memory, by one wave. All waves
 // of the work-group must come here together.
-static void head_ready(__local float *h, int n, CGLOBAL float *w, int normed, float eps, CGLOBAL float *cs, int rot, int neox
+FN void head_ready(__local float *h, int n, CGLOBAL float *w, int normed, float eps, CGLOBAL float *cs, int rot, int neox
 #if !defined(NVIDIA) && !defined(INTEL)
                        , __local float *lane_mem
 #endif
@@ -48,7 +48,7 @@ static void head_ready(__local float *h, int n, CGLOBAL float *w, int normed, fl
 #endif
 
 // Writes head h to row `row` of a cache of rows_all rows, by one wave.
-static void keep_row(GLOBAL uchar *cache, ulong row, ulong rows_all, __local const float *h, int n) {
+FN void keep_row(GLOBAL uchar *cache, ulong row, ulong rows_all, __local const float *h, int n) {
   const int lane = get_local_id(0) % LANES;
 #ifdef KV_Q8
   GLOBAL ushort *scales = (GLOBAL ushort *)(cache + rows_all * n);

@@ -20,6 +20,9 @@ type Module struct {
 	Name    string   // "mulvec_q4_k"
 	Text    string   // OpenCL C
 	Defines []string // "FORMAT=12", in order
+	// Waits says that every kernel begins with BEGIN or WAIT of common.cl, so that
+	// it may be launched before the one before it has ended.
+	Waits bool
 }
 
 // file gives the text of a file of this folder.
@@ -51,11 +54,11 @@ func times(name string, counts ...int) string {
 }
 
 // Light has the kernels whose answer is known: patterns, launches, bandwidth.
-func Light() Module { return Module{Name: "light", Text: join("common.cl", "light.cl")} }
+func Light() Module { return Module{Name: "light", Waits: true, Text: join("common.cl", "light.cl")} }
 
 // Quantize makes 8-bit activations.
 func Quantize() Module {
-	return Module{Name: "quantize", Text: join("common.cl", "quantize.cl")}
+	return Module{Name: "quantize", Waits: true, Text: join("common.cl", "quantize.cl")}
 }
 
 // Repack moves blocks of a format into planes.
@@ -63,13 +66,14 @@ func Repack(l Layout) Module {
 	return Module{
 		Name:    "repack_" + l.word(),
 		Text:    join("common.cl", "formats.cl", "repack.cl"),
+		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}
 }
 
 // Rows has the norms and the other things done to rows, and the end of a step.
 func Rows() Module {
-	return Module{Name: "rows", Text: join("common.cl", "quantize.cl", "activate.cl", "norm.cl", "rows.cl", "join.cl", "route.cl", "pick.cl")}
+	return Module{Name: "rows", Waits: true, Text: join("common.cl", "quantize.cl", "activate.cl", "norm.cl", "rows.cl", "join.cl", "route.cl", "pick.cl")}
 }
 
 // Attention says what an attention module is made for.
@@ -84,6 +88,7 @@ func Attend(a Attention) Module {
 	m := Module{
 		Name:    fmt.Sprintf("attend_%d_%d_%d", a.Key, a.Value, a.Rows),
 		Text:    join("common.cl", "heads.cl", "turn.cl", "attend.cl"),
+		Waits:   true,
 		Defines: []string{fmt.Sprintf("KD=%d", a.Key), fmt.Sprintf("VD=%d", a.Value), fmt.Sprintf("GH=%d", a.Rows)},
 	}
 	if a.Q8 {
@@ -99,6 +104,7 @@ func Flash(key, value int) Module {
 	return Module{
 		Name:    fmt.Sprintf("flash_%d_%d", key, value),
 		Text:    join("common.cl", "flash.cl"),
+		Waits:   true,
 		Defines: []string{fmt.Sprintf("KD=%d", key), fmt.Sprintf("VD=%d", value)},
 	}
 }
@@ -108,6 +114,7 @@ func Delta(dim int) Module {
 	return Module{
 		Name:    fmt.Sprintf("delta_%d", dim),
 		Text:    join("common.cl", "quantize.cl", "delta.cl"),
+		Waits:   true,
 		Defines: []string{fmt.Sprintf("DN=%d", dim)},
 	}
 }
@@ -117,6 +124,7 @@ func MatMul(l Layout) Module {
 	return Module{
 		Name:    "matmul_" + l.word(),
 		Text:    join("common.cl", "quantize.cl", "formats.cl", "floats.cl", "matmul.cl"),
+		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}
 }
@@ -142,6 +150,7 @@ func MMA(l Layout) Module {
 	m := Module{
 		Name:    "mma_" + l.word(),
 		Text:    join("common.cl", "quantize.cl", "formats.cl"),
+		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}
 	for _, t := range Tiles {
@@ -162,7 +171,8 @@ func Mul(l Layout, columns int) Module {
 	m := Module{
 		Name:    fmt.Sprintf("mul_%s_%d_%d", l.word(), columns, l.Rows),
 		Text:    join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + times("mulglu.cl", columns),
-		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4"},
+		Waits:   true,
+		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4", "DEPTH=2"},
 	}
 	if columns == 1 {
 		m.Text += join("muldown.cl")

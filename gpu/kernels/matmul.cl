@@ -14,9 +14,10 @@
 #define KU 2
 #define MM_ITEMS 256
 
-KERNEL_N(MM_ITEMS) void matmul(CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows, CGLOBAL uint *restrict tab,
+KERNEL_N(MM_ITEMS) void matmul(CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows, CGLOBAL uint *restrict gtab,
                                xvalues *restrict xq, CGLOBAL uint2 *restrict xm, int cols, CGLOBAL int *order, CGLOBAL int *start,
                                int div, GLOBAL float *y, int ldy, CGLOBAL float *extra, int flags, float scale) {
+  TABLE_BEGIN(MM_ITEMS / LANES)
 #ifdef BLOCK_BYTES
   __local int lw[KU * 8 * TM], lx[KU * 8 * TN];
   __local float ls[KU * SCALES * TM], ld[KU * TN];
@@ -27,6 +28,7 @@ KERNEL_N(MM_ITEMS) void matmul(CGLOBAL uchar *restrict w, ulong stride, ulong un
   __local float lw[KU * 8 * TM], lx[KU * 8 * TN];
 #endif
   __local int xrow[TN], yrow[TN];
+  BEGIN
   const int at = get_local_id(0);
   const int row0 = get_group_id(0) * TM, col0 = get_group_id(1) * TN;
   int first = 0;
@@ -63,7 +65,9 @@ KERNEL_N(MM_ITEMS) void matmul(CGLOBAL uchar *restrict w, ulong stride, ulong un
     const int u = base + ku;
     if (loads_w) {
       unit t;
-      unpack(&t, p, min(u, upr - 1), tab);
+      raw f;
+      fetch(&f, p, min(u, upr - 1));
+      unpack(&t, &f, min(u, upr - 1), tab);
 #ifdef BLOCK_BYTES
 #pragma unroll
       for (int k = 0; k < 8; k++) lw[(ku * 8 + k) * TM + line] = t.q[k];

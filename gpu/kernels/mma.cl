@@ -43,7 +43,7 @@
 // The same through local memory, so that everything around it can be tested
 // where there are no such units.
 #define MMA_LOCAL __local int mma_a[8 * 32 * 4], mma_b[8 * 32 * 2];
-static void mma_emulated(__local int *ma, __local int *mb, int *c, int words, const int *a, int b0, int b1) {
+FN void mma_emulated(__local int *ma, __local int *mb, int *c, int words, const int *a, int b0, int b1) {
   const int i = get_local_id(0), lane = i % 32, wave = i / 32 * 32;
   for (int k = 0; k < 4; k++) ma[i * 4 + k] = a[k];
   mb[i * 2] = b0;
@@ -71,11 +71,12 @@ static void mma_emulated(__local int *ma, __local int *mb, int *c, int words, co
 #endif
 
 __kernel WAVED __attribute__((reqd_work_group_size(256, 1, 1))) void $NAME(
-    CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows, CGLOBAL uint *restrict tab, xvalues *restrict xq,
+    CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows, CGLOBAL uint *restrict gtab, xvalues *restrict xq,
     CGLOBAL uint2 *restrict xm, int cols, CGLOBAL int *order, CGLOBAL int *start, int div, GLOBAL float *y, int ldy,
     CGLOBAL float *extra, int flags, float scale) {
   enum { TM = 16 * $MT * $WM, TN = 8 * $NT * $WN };
   MMA_LOCAL
+  TABLE_BEGIN(8)
   __local uint lw[TM * LINE] __attribute__((aligned(16)));
   __local uint lx[TN * LINE] __attribute__((aligned(16)));
   __local float ls[KU * SCALES * TM], ld[KU * TN];
@@ -86,6 +87,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(256, 1, 1))) void $NAME(
   const int at = get_local_id(0), lane = at % 32, wave = at / 32;
   const int row0 = get_group_id(0) * TM, col0 = get_group_id(1) * TN;
   int first = 0;
+  BEGIN
   if (flags & MM_EXPERTS) {
     const int e = get_group_id(2);
     first = start[e];
@@ -108,9 +110,9 @@ __kernel WAVED __attribute__((reqd_work_group_size(256, 1, 1))) void $NAME(
   const int brings_x = at < TN * KU;
   const planes p = planes_at(w, units, (ulong)min(row0 + wline, rows - 1) * upr);
   const int xr = xrow[xline];
-  unit nw;
+  raw nw;
   xunit nx;
-  unpack(&nw, p, min(wku, upr - 1), tab);
+  fetch(&nw, p, min(wku, upr - 1));
   if (brings_x) nx = x_at(xq, xm, upr, xr, min(xku, upr - 1));
 
   const int wm = wave % $WM * ($MT * 16), wn = wave / $WM * ($NT * 8);
@@ -126,22 +128,24 @@ __kernel WAVED __attribute__((reqd_work_group_size(256, 1, 1))) void $NAME(
   for (int base = 0; base < upr; base += KU) {
     {
       const float on = base + wku < upr ? 1.0f : 0.0f;
+      unit t;
+      unpack(&t, &nw, min(base + wku, upr - 1), tab);
 #ifdef BIAS
 #pragma unroll
-      for (int k = 0; k < 8; k++) nw.q[k] = less(nw.q[k], BIAS);
+      for (int k = 0; k < 8; k++) t.q[k] = less(t.q[k], BIAS);
 #endif
       __local uint *l = lw + wline * LINE + wku * 8;
-      vstore4((uint4)(nw.q[0], nw.q[1], nw.q[2], nw.q[3]), 0, l);
-      vstore4((uint4)(nw.q[4], nw.q[5], nw.q[6], nw.q[7]), 1, l);
-      ls[wku * SCALES * TM + wline] = nw.s0 * on;
+      vstore4((uint4)(t.q[0], t.q[1], t.q[2], t.q[3]), 0, l);
+      vstore4((uint4)(t.q[4], t.q[5], t.q[6], t.q[7]), 1, l);
+      ls[wku * SCALES * TM + wline] = t.s0 * on;
 #if SCALES == 2
-      ls[(wku * SCALES + 1) * TM + wline] = nw.s1 * on;
+      ls[(wku * SCALES + 1) * TM + wline] = t.s1 * on;
 #endif
 #if MOFFSETS > 0
-      lo[wku * MOFFSETS * TM + wline] = nw.m0 * on;
+      lo[wku * MOFFSETS * TM + wline] = t.m0 * on;
 #endif
 #if MOFFSETS == 2
-      lo[(wku * MOFFSETS + 1) * TM + wline] = nw.m1 * on;
+      lo[(wku * MOFFSETS + 1) * TM + wline] = t.m1 * on;
 #endif
     }
     if (brings_x) {
@@ -159,7 +163,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(256, 1, 1))) void $NAME(
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (base + KU < upr) {
-      unpack(&nw, p, min(base + KU + wku, upr - 1), tab);
+      fetch(&nw, p, min(base + KU + wku, upr - 1));
       if (brings_x) nx = x_at(xq, xm, upr, xr, min(base + KU + xku, upr - 1));
     }
 #pragma unroll

@@ -20,6 +20,7 @@
 
 KERNEL(GROUP_WAVES) void norm(GLOBAL float *x, int n, CGLOBAL float *add, CGLOBAL float *post, CGLOBAL float *w, float eps,
                               float scale, int flags, GLOBAL float *y, GLOBAL uint4 *xq, GLOBAL uint2 *xm) {
+  BEGIN
   LANE_LOCAL
   GROUP_LOCAL(GROUP_WAVES)
   const int i = get_local_id(0);

@@ -3,6 +3,7 @@
 // Largest value of each piece of `piece` values of a row: (value, place) pairs.
 // A NaN or an infinity anywhere makes place -1. Dimension 1 is the row.
 __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void best_of(CGLOBAL float *x, int n, int piece, GLOBAL float *val, GLOBAL int *idx) {
+  BEGIN
   __local float v[256];
   __local int p[256];
   const int at = get_local_id(0), from = get_group_id(0) * piece, to = min(from + piece, n);
@@ -32,7 +33,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void best_of(CGLOBAL f
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   if (at == 0) {
-    const ulong g = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
+    const ulong g = (ulong)get_group_id(1) * groups_x() + get_group_id(0);
     val[g] = v[0];
     idx[g] = p[0];
   }
@@ -40,6 +41,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void best_of(CGLOBAL f
 
 // The best of `pieces` pairs a row. One work-item a row.
 __kernel void best_join(CGLOBAL float *val, CGLOBAL int *idx, int pieces, int rows, GLOBAL float *v, GLOBAL int *p) {
+  BEGIN
   const int r = get_global_id(0);
   if (r >= rows) return;
   float top = val[r * pieces];
@@ -62,6 +64,7 @@ __kernel void best_join(CGLOBAL float *val, CGLOBAL int *idx, int pieces, int ro
 #define SORT 1024
 __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void top_of(CGLOBAL float *x, CGLOBAL int *place, int first, int n, int k,
                                                                       GLOBAL float *val, GLOBAL int *idx) {
+  BEGIN
   __local float v[SORT];
   __local int p[SORT];
   const int at = get_local_id(0), base = get_group_id(0) * SORT;
@@ -97,6 +100,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void top_of(CGLOBAL fl
 // Draws one of k sorted candidates: temperature, top-p, min-p, and a number of
 // 0 <= u < 1. One work-item; k is small.
 __kernel void draw(CGLOBAL float *val, CGLOBAL int *idx, int k, float temperature, float top_p, float min_p, float u, GLOBAL int *out) {
+  BEGIN
   const float top = val[0];
   float sum = 0;
   for (int i = 0; i < k; i++) sum += exp((val[i] - top) / temperature);

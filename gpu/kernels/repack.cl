@@ -2,21 +2,21 @@
 // work-item a unit; it writes what belongs to its unit, and the first unit of
 // a block what belongs to the block.
 
-static uint raw2(CGLOBAL uchar *s, int i) { return s[i] | (uint)s[i + 1] << 8; }
-static uint raw4(CGLOBAL uchar *s, int i) { return raw2(s, i) | raw2(s, i + 2) << 16; }
+FN uint raw2(CGLOBAL uchar *s, int i) { return s[i] | (uint)s[i + 1] << 8; }
+FN uint raw4(CGLOBAL uchar *s, int i) { return raw2(s, i) | raw2(s, i + 2) << 16; }
 
 #define PUT1(p, i, v) ((p)[i] = (uchar)(v))
 #define PUT2(p, i, v) (((GLOBAL ushort *)(p))[i] = (ushort)(v))
 #define PUT4(p, i, v) (((GLOBAL uint *)(p))[i] = (v))
 
 // 16 bytes at s as they are.
-static void put16(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s) {
+FN void put16(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s) {
   ((GLOBAL uint4 *)p)[u] = (uint4)(raw4(s, 0), raw4(s, 4), raw4(s, 8), raw4(s, 12));
 }
 
 // Gathers 32 nibbles: value i is the low or high half (from bit `at`) of byte i
 // of s.
-static void put_nibbles32(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s, int at) {
+FN void put_nibbles32(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s, int at) {
   uint w[4];
   for (int j = 0; j < 4; j++) {
     uint lo = raw4(s, 4 * j) >> at & 0x0f0f0f0f, hi = raw4(s, 16 + 4 * j) >> at & 0x0f0f0f0f;
@@ -26,7 +26,7 @@ static void put_nibbles32(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s, int at) {
 }
 
 // Gathers 32 pairs: value i is at bit `at` of byte i of s.
-static uint2 gather_pairs(CGLOBAL uchar *s, int at) {
+FN uint2 gather_pairs(CGLOBAL uchar *s, int at) {
   uint w[2];
   for (int h = 0; h < 2; h++) {
     w[h] = 0;
@@ -36,21 +36,21 @@ static uint2 gather_pairs(CGLOBAL uchar *s, int at) {
 }
 
 // Gathers 32 bits: value i is bit `at` of byte i of s.
-static uint gather_bits(CGLOBAL uchar *s, int at) {
+FN uint gather_bits(CGLOBAL uchar *s, int at) {
   uint w = 0;
   for (int f = 0; f < 8; f++) w |= (raw4(s, 4 * f) >> at & 0x01010101) << f;
   return w;
 }
 
 // Bit i of h belongs to value i: to the order of formats.cl.
-static uint order_bits(uint h) {
+FN uint order_bits(uint h) {
   uint w = 0;
   for (int f = 0; f < 8; f++) w |= ((h >> 4 * f & 15) * 0x00204081 & 0x01010101) << f;
   return w;
 }
 
 // The scales of Q4_K and Q5_K, 16 bytes of a super-block at s.
-static void put_scales_k(GLOBAL uchar *p, ulong super, CGLOBAL uchar *s) {
+FN void put_scales_k(GLOBAL uchar *p, ulong super, CGLOBAL uchar *s) {
   uint lo[2] = {0, 0}, hi = 0;
   for (int g = 0; g < 8; g++) {
     uint sc, mn;
@@ -70,6 +70,7 @@ static void put_scales_k(GLOBAL uchar *p, ulong super, CGLOBAL uchar *s) {
 // src holds the blocks of units first .. first+n-1 of a tensor of `total` units
 // whose planes begin `at` bytes after dst.
 __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong total, ulong first, int n) {
+  BEGIN
   const int i = get_global_id(0);
   if (i >= n) return;
   CGLOBAL uchar *s = src + (ulong)(i / BLOCK_UNITS) * BLOCK_BYTES;
@@ -227,11 +228,26 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
   PUT4(a, 2 * u + 1, w[1]);
   if (g == 0) PUT2(b, super, raw2(s, 0));
 
-#elif FORMAT == 34 // TQ1_0
-  if (g == 0) {
-    for (int k = 0; k < 13; k++) PUT4(a, super * 13 + k, raw4(s, 4 * k));
-    PUT2(b, super, raw2(s, 52));
+#elif FORMAT == 34 // TQ1_0: digit k of byte b is the integer part of 3 * (b * 3^k mod 256) / 256
+  uint w[2] = {0, 0};
+  for (int i = 0; i < 32; i++) {
+    const int v = 32 * g + i;
+    int at = i, k = g; // byte, digit
+    if (v >= 240) {
+      at = 48 + (v - 240) % 4;
+      k = (v - 240) / 4;
+    } else if (v >= 160) {
+      at = 32 + (v - 160) % 16;
+      k = (v - 160) / 16;
+    }
+    uint b = s[at];
+    for (int j = 0; j < k; j++) b = b * 3 & 255;
+    // value 16h + 4p + n: byte n, pair p of word h
+    w[i / 16] |= (b * 3 >> 8) << (8 * (i % 4) + 2 * (i % 16 / 4));
   }
+  PUT4(a, 2 * u, w[0]);
+  PUT4(a, 2 * u + 1, w[1]);
+  if (g == 0) PUT2(b, super, raw2(s, 52));
 
 #elif FORMAT == 35 // TQ2_0
   ((GLOBAL uint2 *)a)[u] = gather_pairs(s + 32 * (g / 4), 2 * (g % 4));

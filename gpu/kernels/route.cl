@@ -11,10 +11,10 @@
 // The place of the largest of s[0..n-1], by the wave.
 #if !defined(NVIDIA) && !defined(INTEL)
 #define LARGEST(s, n) largest(s, n, lane_mem)
-static int largest(__local const float *s, int n, __local float *lane_mem) {
+FN int largest(__local const float *s, int n, __local float *lane_mem) {
 #else
 #define LARGEST(s, n) largest(s, n)
-static int largest(__local const float *s, int n) {
+FN int largest(__local const float *s, int n) {
 #endif
   const int lane = get_local_id(0) % LANES;
   float v = -INFINITY;
@@ -31,6 +31,7 @@ static int largest(__local const float *s, int n) {
 
 KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int kind, CGLOBAL float *bias, int groups, int kept,
                      float scale, int flags, GLOBAL int *ids, GLOBAL float *weight) {
+  BEGIN
   LANE_LOCAL
   __local float prob[ROUTE_MAX], score[ROUTE_MAX], group[64], picked[64];
   const int lane = get_local_id(0);
@@ -118,6 +119,7 @@ KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int k
 // start[0..experts]. One work-group; a work-item takes an expert.
 __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void sort_slots(CGLOBAL int *ids, int slots, int experts, GLOBAL int *start,
                                                                           GLOBAL int *order) {
+  BEGIN
   __local int count[ROUTE_MAX + 1];
   __local int tile[256];
   const int at = get_local_id(0);
@@ -142,6 +144,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void sort_slots(CGLOBA
 // y[t] (+)= scale * sum_j weight[t,j] * s[t*used+j]: what experts gave, joined.
 // Dimension 1 is the token.
 __kernel void gather_slots(CGLOBAL float *s, CGLOBAL float *weight, int used, int n, float scale, int add, GLOBAL float *y) {
+  BEGIN
   const int i = get_global_id(0);
   const ulong t = get_global_id(1);
   if (i >= n) return;

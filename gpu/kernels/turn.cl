@@ -4,6 +4,7 @@
 KERNEL(4) void turn(GLOBAL float *q, int ldq, int qstep, CGLOBAL float *k, int ldk, CGLOBAL float *v, int ldv, CGLOBAL float *qw,
                     CGLOBAL float *kw, CGLOBAL float *cs, int rot, CGLOBAL int *st, int heads, int kvheads, int kd, int vd,
                     int ctx, float eps, int flags, GLOBAL uchar *kcache, GLOBAL uchar *vcache) {
+  BEGIN
   LANE_LOCAL
   __local float mem[4 * HEAD_MAX];
   const int lane = get_local_id(0) % LANES, wave = get_local_id(0) / LANES;

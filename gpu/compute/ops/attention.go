@@ -53,6 +53,9 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 	if h.KV < 1 || h.Query%h.KV != 0 || h.Key%8 != 0 || h.Key > 576 || h.Value > 576 || h.Rot > h.Key || h.Rot%2 != 0 {
 		return nil, fmt.Errorf("attention with %d heads of %d and %d values over %d, %d rotated: no kernel has this shape", h.Query, h.Key, h.Value, h.KV, h.Rot)
 	}
+	if h.Value < 8 || h.Value%8 != 0 {
+		return nil, fmt.Errorf("attention with values of %d: not a multiple of 8", h.Value)
+	}
 	if h.Q8 && (h.Key%32 != 0 || h.Value%32 != 0) {
 		return nil, fmt.Errorf("attention with heads of %d and %d values: an 8-bit cache wants multiples of 32", h.Key, h.Value)
 	}
@@ -107,6 +110,9 @@ func (o *Attention) PartsBytes(tokens, splits int) int64 {
 	return int64(splits) * int64(tokens) * int64(o.shape.Query) * int64(o.shape.Value+2) * 4
 }
 
+// maxSplits is what join.cl has room for.
+const maxSplits = 64
+
 // Splits suggests into how many parts a context of n positions is cut for a step
 // of tokens tokens, so that the card is filled.
 func (o *Attention) Splits(n, tokens int) int {
@@ -116,14 +122,12 @@ func (o *Attention) Splits(n, tokens int) int {
 	}
 	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
 	units := max(o.set.dev.Info().Units, 1)
-	most := up(n, 4*o.set.lanes) // no part smaller than one turn of a work-group
-	return max(1, min(most, up(2*units, groups), 64))
+	most := up(n, 2*o.set.lanes) // no part smaller than two turns of a work-group
+	return max(1, min(most, up(4*units, groups), maxSplits))
 }
 
-// Fused tells whether one token can be normed, rotated and kept inside attend.
-func (o *Attention) Fused(tokens int) bool {
-	return tokens == 1 && o.shape.Query/o.shape.KV <= o.rows
-}
+// fused tells whether norms, rotation and keeping happen inside attend.
+func (o *Attention) fused(tokens int) bool { return tokens == 1 }
 
 func (o *Attention) flags(s *Step) int {
 	flags := 0
@@ -150,13 +154,13 @@ func (o *Attention) step() int {
 }
 
 // Run norms and rotates queries and keys, keeps keys and values, and attends:
-// one launch for one token where Fused, else two. Parts holds the result, for
+// one launch for one token, else two. Parts holds the result, for
 // Join.
 func (o *Attention) Run(q *compute.Queue, s *Step) error {
 	h, set := o.shape, o.set
 	flags := o.flags(s)
 	c := s.Cache
-	if o.Fused(s.Tokens) {
+	if o.fused(s.Tokens) {
 		flags |= headFused
 	} else {
 		err := q.Launch(o.turn, compute.Dim{X: up(h.Query+2*h.KV, 4), Y: s.Tokens}, compute.Dim{X: 4 * set.lanes},

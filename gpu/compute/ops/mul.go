@@ -85,13 +85,15 @@ func oneIfZero(v float32) float32 {
 // waves of a work-group of mulvec and muldown.
 const waves = 4
 
-// gluItems is the size of a work-group of mulglu (mulglu.cl).
-func (s *Set) gluItems() int {
-	if s.dev.Info().Features.Intel > 0 {
-		return 256
-	}
-	return 16 * s.lanes
-}
+// downRows is how many rows a work-group of muldown takes, downSlots how many
+// experts a token may have there.
+const (
+	downRows  = 2
+	downSlots = 64
+)
+
+// gluItems is the size of a work-group of mulglu.
+const gluItems = 256
 
 // MaxColumns is the most columns that Mul takes at once.
 const MaxColumns = 8
@@ -176,11 +178,13 @@ func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
 	w, upr := o.w, o.w.upr()
 	groups := up(w.Rows, w.layout.Rows)
 	split := o.set.split(groups, upr)
+	blocks := up(groups, waves/split)
+	turns := up(blocks, o.set.resident)
 	xq, xm := o.x(a)
-	return q.Launch(o.vec[i], compute.Dim{X: up(groups, waves/split)}, compute.Dim{X: waves * o.set.lanes},
+	return q.Launch(o.vec[i], compute.Dim{X: up(blocks, turns)}, compute.Dim{X: waves * o.set.lanes},
 		compute.Mem(w.Buf), compute.Long(w.units()), compute.Int(upr), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(xq), compute.Mem(xm), compute.Int(cols), compute.Mem(out.Y), compute.Int(out.Ld),
-		compute.Int(split), compute.Mem(o.set.or(out.Extra)), compute.Int(out.ExtraLd), compute.Int(out.Flags),
+		compute.Int(split), compute.Int(turns), compute.Mem(o.set.or(out.Extra)), compute.Int(out.ExtraLd), compute.Int(out.Flags),
 		compute.Float(oneIfZero(out.Scale)))
 }
 
@@ -224,7 +228,7 @@ func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, a *Acts, cols, slot
 	if g.To.Cols != rows {
 		return fmt.Errorf("gate: %d rows to activations of %d values", rows, g.To.Cols)
 	}
-	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: s.gluItems()},
+	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: gluItems},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(rows),
 		compute.Mem(o.tab), compute.Mem(xq), compute.Mem(xm), compute.Int(cols),
 		compute.Mem(s.or(ids)), compute.Int(used), compute.Mem(s.or(g.Bias)), compute.Int(g.Act), compute.Int(flags),
@@ -254,11 +258,11 @@ func (o *Mul) RunExperts(q *compute.Queue, a *Acts, tokens, used int, ids *compu
 // Out.Extra with Bias holds Rows floats for every expert.
 func (o *Mul) RunDown(q *compute.Queue, a *Acts, tokens, used int, ids, weight *compute.Buffer, out Out) error {
 	w, s := o.w, o.set
-	if a.Cols != w.Cols || tokens*used > a.Rows {
+	if a.Cols != w.Cols || tokens*used > a.Rows || used > downSlots {
 		return fmt.Errorf("experts: %d rows of %d values, the matrix has %d x %d", tokens*used, a.Cols, w.Rows, w.Cols)
 	}
 	xq, xm := o.x(a)
-	return q.Launch(o.dwn, compute.Dim{X: up(up(w.Rows, w.layout.Rows), waves), Y: tokens}, compute.Dim{X: waves * s.lanes},
+	return q.Launch(o.dwn, compute.Dim{X: up(w.Rows, downRows), Y: tokens}, compute.Dim{X: waves * s.lanes},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(xq), compute.Mem(xm), compute.Mem(ids), compute.Mem(weight), compute.Int(used),
 		compute.Mem(s.or(out.Extra)), compute.Int(out.Flags), compute.Float(oneIfZero(out.Scale)), compute.Mem(out.Y), compute.Int(out.Ld))

@@ -26,6 +26,7 @@ type Set struct {
 	tables   map[string]*compute.Buffer
 	none     *compute.Buffer // stands for an argument that is not used
 	lanes    int
+	resident int // work-groups of mulvec that the card holds at once, about
 
 	matrixUnits bool     // NVIDIA's mma
 	extra       []string // macros that measurements try
@@ -35,6 +36,7 @@ type Set struct {
 func New(dev *compute.Device) (*Set, error) {
 	s := &Set{dev: dev, programs: map[string]*compute.Program{}, tables: map[string]*compute.Buffer{}}
 	s.lanes = dev.Info().Features.Lanes()
+	s.resident = max(dev.Info().Units, 1) * 8
 	s.matrixUnits = dev.Info().Features.Nvidia >= 80
 	var err error
 	s.none, err = dev.Alloc(256)

@@ -98,7 +98,11 @@ func (s *speed) graph(n int, fn func(q *compute.Queue) error) time.Duration {
 	seq, err := s.dev.Record(fn)
 	s.ok(err)
 	defer seq.Free()
-	return median(n, func() { s.ok(s.dev.Do(func(q *compute.Queue) error { return q.Replay(seq) })) })
+	run := func() { s.ok(s.dev.Do(func(q *compute.Queue) error { return q.Replay(seq) })) }
+	for t := time.Now(); time.Since(t) < 60*time.Millisecond; {
+		run() // an idle card clocks down
+	}
+	return median(n, run)
 }
 
 func gbs(bytes int64, d time.Duration) float64 { return float64(bytes) / d.Seconds() / 1e9 }
@@ -258,9 +262,9 @@ func us(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
 func (s *speed) rowsSweep() {
 	for _, nr := range []int{1, 2, 4} {
-		for _, defines := range [][]string{nil, {"UNROLL=2"}, {"UNROLL=4"}, {"STREAM=1"}, {"STREAM=1", "UNROLL=2"}} {
+		for _, defines := range [][]string{nil, {"UNROLL=2"}, {"STREAM=1"}} {
 			s.set.extra = defines
-			for _, t := range []uint32{12, 14, 8, 10, 16, 21, 1} {
+			for _, t := range []uint32{12, 14, 8, 16, 1} {
 				if t == 1 && nr == 4 {
 					continue
 				}

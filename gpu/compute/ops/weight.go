@@ -122,5 +122,6 @@ func (u *Upload) Run(q *compute.Queue, w *Weight, index, row0 int, src []byte) e
 		}
 		src, unit = src[n:], unit+int64(units)
 	}
+	q.Fence()
 	return nil
 }
