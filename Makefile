@@ -19,6 +19,9 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # first build. "make build GL=" takes the desktop one.
 GL ?= gles
 TAGS := migrated_fynedo $(GL)
+# The same flags for quick and slow tests: what passed in the first run and has no
+# slow part is not run again in the second.
+TEST := CGO_ENABLED=0 $(GO) test -timeout 15m
 
 # What the window needs to build, and what its tests need beside.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libgl1-mesa-dev libx11-dev libxcursor-dev \
@@ -40,7 +43,7 @@ test: test-quick test-slow
 
 # Needs Go and nothing else: no package of ours but app/desktop uses cgo.
 test-quick: check
-	CGO_ENABLED=0 $(GO) test ./...
+	$(TEST) ./...
 
 check:
 	@unformatted="$$("$$($(GO) env GOROOT)/bin/gofmt" -l main.go app assets engine gpu)"; \
@@ -52,7 +55,7 @@ check:
 test-slow: test-packages build
 	CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null .
 	CGO_ENABLED=0 $(GO) vet -tags slow ./...
-	OUTCROP_WINDOW='$(CURDIR)/outcrop' CGO_ENABLED=0 $(GO) test -tags slow -timeout 15m ./...
+	OUTCROP_WINDOW='$(CURDIR)/outcrop' $(TEST) -tags slow ./...
 
 packages:
 	@$(call install,$(BUILD_PACKAGES))
