@@ -445,7 +445,7 @@ func (r *run) sharedExpert(q *compute.Queue, s *step, l *cardLayer, add bool) er
 	if err := l.shDown.run(q, to, T, y, dim, 0); err != nil {
 		return err
 	}
-	if err := r.rows.Gate(q, y, T, dim, dim, b.gate, 1, 0); err != nil || !add {
+	if err := r.rows.Gate(q, y, T, dim, 1, b.gate, 1, 0); err != nil || !add {
 		return err
 	}
 	return r.rows.Add(q, b.y, y, int64(T*dim), 1)
