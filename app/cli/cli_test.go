@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +18,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -506,5 +509,31 @@ func TestEngineKilledInTheMiddle(t *testing.T) {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in:\n%s", want, s)
 		}
+	}
+}
+
+// A pack is fetched from an address, checked, put on the list, and answers.
+func TestPacksGet(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/files/small-Q4.gguf" {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(assets.Starter))
+	}))
+	defer srv.Close()
+	c := newConsole(t, "")
+	dir := t.TempDir()
+	if out := c.good(t, "packs", "get", srv.URL+"/files/small-Q4.gguf", "--dir", dir, "--name", "fetched"); !strings.Contains(out, "fetched: qwen35moe") {
+		t.Errorf("get: %q", out)
+	}
+	if out := c.good(t, "packs", "list"); !strings.Contains(out, "fetched") {
+		t.Errorf("list: %q", out)
+	}
+	if out := c.good(t, "chat", "fetched", "-p", "Hi", "-n", "3"); out == "" {
+		t.Error("the fetched pack does not answer")
+	}
+	if code := c.run("packs", "get", srv.URL+"/files/none.gguf", "--dir", dir); code != 1 || !strings.Contains(c.err.String(), "not there") {
+		t.Errorf("a missing file: exit %d, %s", code, c.err.String())
 	}
 }
