@@ -32,7 +32,7 @@ var edges = []struct{ from, may, why string }{
 	{"gpu/recipe", "gpu", "a recipe is a function of the machine"},
 	{"gpu/doctor", "gpu gpu/...", "conditions are functions of the machine and its recipe"},
 	{"gpu", "", "cards are found without knowing what they are for"},
-	{"engine", "engine/gguf engine/quant engine/token engine/plan engine/guard gpu/compute/... gpu/kernels/... gpu assets", "the engine knows no HTTP and no window"},
+	{"engine", "engine/gguf engine/quant engine/token engine/plan engine/guard gpu/compute gpu/compute/... gpu/kernels gpu assets", "the engine knows no HTTP and no window"},
 	{"engine/serve", "engine engine/... gpu gpu/...", "the server knows no window"},
 	{"engine/launch", "engine/wire engine/vitals gpu gpu/recipe", "starting a process needs no model"},
 	{"engine/catalog", "engine/gguf engine/quant assets", "a list of packs reads headers at most"},
