@@ -13,6 +13,7 @@ import (
 // TestMMA is TestMatMul with the kernels for matrix units, emulated where the
 // device has none.
 func TestMMA(t *testing.T) {
+	whole(t, "the emulation of matrix units")
 	computetest.Each(t, func(t *testing.T, d *compute.Device) {
 		b := newBench(t, d)
 		b.set.UseMatrixUnits()

@@ -258,6 +258,9 @@ func act(kind int, g, u float32) float32 {
 func eachFormat(t *testing.T, b *bench, fn func(b *bench, l kernels.Layout, f *quant.Format)) {
 	for _, list := range [][]kernels.Layout{kernels.Floats(), kernels.Layouts()} {
 		for _, l := range list {
+			if !wants(l.Name) {
+				continue
+			}
 			t.Run(l.Name, func(t *testing.T) {
 				b := *b
 				b.t = t
@@ -284,14 +287,17 @@ func TestMul(t *testing.T) {
 
 // testVec: 1 to 8 columns, with bias, scale, gate and addition.
 func (b *bench) testVec(l kernels.Layout, f *quant.Format) {
-	const rows, cols, n = 37, 8, 512
+	const rows, cols, n = 37, mostColumns, 512
 	raw, x := randomRows(b.rng, f, rows*n), b.normal(cols*n, 1)
 	want := product(b.t, f, raw, rows, x, cols, n)
 	w, a := b.weight(l.Type, rows, n, 1, raw), b.acts(x, cols, n)
-	mul, err := b.set.Mul(w, 8)
+	mul, err := b.set.Mul(w, mostColumns)
 	b.ok(err)
 	y := b.alloc(4 * cols * rows)
 	for _, c := range []int{1, 2, 3, 5, 8} {
+		if c > cols {
+			break
+		}
 		b.poison(y)
 		b.do(func(q *compute.Queue) error { return mul.Run(q, a, c, ops.Out{Y: y, Ld: rows}) })
 		near(b.t, "product", b.read(y, c*rows), want[:c*rows], 2e-5)
@@ -316,11 +322,11 @@ func (b *bench) testVec(l kernels.Layout, f *quant.Format) {
 
 // testGLU: gate and up rows of one matrix, all activations.
 func (b *bench) testGLU(l kernels.Layout, f *quant.Format) {
-	const rows, cols, n = 64, 3, 256
+	const rows, cols, n = 64, min(3, mostColumns), 256
 	raw, x := randomRows(b.rng, f, 2*rows*n), b.normal(cols*n, 1)
 	gu := product(b.t, f, raw, 2*rows, x, cols, n)
 	w, a := b.weight(l.Type, 2*rows, n, 1, raw), b.acts(x, cols, n)
-	mul, err := b.set.Mul(w, 8)
+	mul, err := b.set.Mul(w, mostColumns)
 	b.ok(err)
 	to, err := ops.NewActs(b.arena, cols, rows, true, true)
 	b.ok(err)
