@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,12 +101,71 @@ func TestDeviceParity(t *testing.T) {
 	}
 }
 
-func TestDeviceCheck(t *testing.T) {
-	devs := devices(t, 1)
+// someFixtures gives reference models by name, as far as they are there.
+func someFixtures(t *testing.T, names ...string) []*fixture {
+	t.Helper()
+	var out []*fixture
 	for _, f := range fixtures(t) {
-		t.Run(filepath.Base(f.dir), func(t *testing.T) { deviceParity(t, f, Options{Devices: devs, Check: true}) })
+		if slices.Contains(names, filepath.Base(f.dir)) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// TestDevicePlacements: layers on several devices, one context each; half of
+// the layers with the CPU; routed experts with the CPU; small chunks; check
+// mode, where every block must agree.
+func TestDevicePlacements(t *testing.T) {
+	devs := devices(t, 3)
+	for _, f := range someFixtures(t, "qwen3moe", "qwen35-nextn", "qwen35moe-iq3_s") {
+		p, err := OpenPack(f.model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.specification()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(s.layers)
+		p.Close()
+		for name, o := range map[string]Options{
+			"split":   {Devices: devs, Placement: Placement{Layers: []int{n - 2, 1, 1}}},
+			"half":    {Devices: devs[:1], Placement: Placement{Layers: []int{n / 2}}},
+			"experts": {Devices: devs[:2], Placement: Placement{CPUExperts: true}},
+			"check":   {Devices: devs[:1], Check: true, Chunk: 5},
+		} {
+			t.Run(filepath.Base(f.dir)+"/"+name, func(t *testing.T) { deviceParity(t, f, o) })
+		}
 	}
 }
 
-var _ = context.Background
-var _ token.ID
+// TestDeviceDrafts: windows of drafts change nothing, recurrent states on the
+// device go back with them, and prompts are reused from snapshots.
+func TestDeviceDrafts(t *testing.T) {
+	devs := devices(t, 1)
+	for _, f := range someFixtures(t, "qwen35-nextn", "qwen3moe") {
+		t.Run(filepath.Base(f.dir), func(t *testing.T) {
+			var want []token.ID
+			for _, by := range []string{"off", "lookup", "auto"} {
+				m := load(t, f.model(), Options{Devices: devs, Threads: 2, Context: 256, Draft: by})
+				s := session(t, m)
+				// A prompt that repeats itself, so that there is something to look up.
+				prompt := append(append([]token.ID{}, f.prompt[:20]...), f.prompt[:20]...)
+				ids, _, res := generate(t, s, Request{Prompt: prompt, MaxTokens: 40, IgnoreEOG: true})
+				t.Logf("%s: %d of %d drafts right", by, res.Accepted, res.Drafted)
+				if want == nil {
+					want = ids
+				}
+				if n := same(ids, want); n < len(want) {
+					t.Errorf("drafts %s: ids part after %d of %d", by, n, len(want))
+				}
+				again, _, res := generate(t, s, Request{Prompt: prompt, MaxTokens: 40, IgnoreEOG: true})
+				if n := same(again, want); n < len(want) || res.Reused == 0 {
+					t.Errorf("drafts %s, again: %d tokens reused, ids part after %d of %d", by, res.Reused, n, len(want))
+				}
+			}
+		})
+	}
+}
+
