@@ -26,7 +26,7 @@ TEST := CGO_ENABLED=0 $(GO) test -timeout 15m
 # What the window needs to build, and what its tests need beside.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libgl1-mesa-dev libx11-dev libxcursor-dev \
 	libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev libwayland-dev libxkbcommon-dev
-TEST_PACKAGES := $(BUILD_PACKAGES) xvfb xauth libgl1-mesa-dri python3-pip
+TEST_PACKAGES := $(BUILD_PACKAGES) pocl-opencl-icd ocl-icd-libopencl1 xvfb xauth libgl1-mesa-dri python3-pip
 
 .PHONY: run build cli test test-quick test-slow check packages test-packages clean
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"outcrop/gpu/compute"
 	"outcrop/gpu/compute/ops"
@@ -44,6 +45,7 @@ type cards struct {
 	check   *checker
 
 	times deviceTimes
+	kv    atomic.Int64 // bytes of all sessions
 }
 
 // run is a number of consecutive layers on one device. One pass at a time uses
@@ -65,6 +67,7 @@ type run struct {
 
 	buf     runBuffers
 	weights int64 // bytes on the device
+	scratch atomic.Int64
 }
 
 // deviceRefusal says in words why a model's layers cannot run on a device; ""

@@ -168,4 +168,3 @@ func TestDeviceDrafts(t *testing.T) {
 		})
 	}
 }
-

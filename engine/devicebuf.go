@@ -115,10 +115,18 @@ func (r *run) room() error {
 	return err
 }
 
-
 // need grows what depends on the pass: parts of attention and logits.
 func (r *run) need(parts, logits int64, recorded bool) error {
 	b := &r.buf
+	defer func() {
+		n := r.work.Size()
+		for _, x := range []*compute.Buffer{b.parts, b.logits} {
+			if x != nil {
+				n += x.Len()
+			}
+		}
+		r.scratch.Store(n)
+	}()
 	grow := func(x **compute.Buffer, n int64) error {
 		if n == 0 || *x != nil && (*x).Len() >= n {
 			return nil

@@ -43,11 +43,13 @@ func (c *cards) newState() (*cardState, error) {
 	st := &cardState{c: c, runs: make([]runState, len(c.runs))}
 	for i, r := range c.runs {
 		if err := st.runs[i].take(r); err != nil {
+			st.bytes = 0 // not counted yet
 			st.free()
 			return nil, fmt.Errorf("caches of layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
 		}
 		st.bytes += st.runs[i].arena.Size()
 	}
+	c.kv.Add(st.bytes)
 	if err := st.push(nil); err != nil {
 		st.free()
 		return nil, err
@@ -168,6 +170,8 @@ func (s *cardState) free() {
 	if s == nil {
 		return
 	}
+	s.c.kv.Add(-s.bytes)
+	s.bytes = 0
 	for i := range s.runs {
 		s.runs[i].forget()
 		if s.runs[i].arena != nil {

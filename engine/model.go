@@ -29,6 +29,11 @@ type Options struct {
 	ExpertRAM int64
 	// Progress is told of loading and of prefill, from the goroutine that asked.
 	Progress func(phase string, done, total int64)
+	// Device names graphics devices: "cpu" or "" is none, "auto" every card once,
+	// else PCI addresses and IDs of Devices with commas between them. Load opens
+	// them, with KernelCache as the folder for compiled kernels, and Close closes
+	// them.
+	Device, KernelCache string
 	// Devices are open graphics devices that run layers; they must outlive the
 	// model. Placement says which. None: the CPU runs everything.
 	Devices   []*compute.Device
@@ -54,7 +59,8 @@ type Model struct {
 	draftBy   draftMode
 	options   Options
 
-	cards   *cards // nil: everything on the CPU
+	own     []*compute.Device // opened by Load
+	cards   *cards            // nil: everything on the CPU
 	pool    *pool
 	heat    *heat
 	experts experts
@@ -129,8 +135,16 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if threads == 0 {
 		threads = DefaultThreads()
 	}
+	if len(o.Devices) == 0 {
+		if m.own, err = openDevices(&o); err != nil {
+			return nil, fmt.Errorf("load %s: %w", p.Name, err)
+		}
+		o.Devices = m.own
+	}
 	if len(o.Devices) > 0 {
+		m.fit(&o)
 		if m.cards, err = newCards(m, &o); err != nil {
+			m.closeDevices()
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
 	}
@@ -168,6 +182,7 @@ func (m *Model) Close() error {
 		if m.cards != nil {
 			m.cards.close()
 		}
+		m.closeDevices()
 		if s, ok := m.experts.(*shelves); ok {
 			defer s.end()
 		}

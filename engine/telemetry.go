@@ -33,6 +33,8 @@ type Sample struct {
 
 	Experts TierSample // from where experts were used
 
+	Device DeviceSample // what runs on graphics devices; zero: nothing
+
 	// What the guard sees and does, when the model is watched (see Watch):
 	// its level and step in words, and its last actions, the oldest first.
 	Level, Step string
@@ -92,6 +94,7 @@ func (t *telemetry) sample(m *Model) Sample {
 		BytesPerToken: t.perToken,
 		Experts:       m.tierSample(),
 	}
+	s.Device = m.deviceSample()
 	w := m.told()
 	s.Level, s.Step, s.Words = w.level.String(), w.step.String(), w.words
 	if s.MsPerStep > 0 {

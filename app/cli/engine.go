@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ func (p *Program) open(arg string) (*engine.Pack, catalog.Resolved, error) {
 // loadFlags are the flags of commands that load a pack.
 type loadFlags struct {
 	threads, context, chunk, expertRAM int
-	kv, draft                          string
+	kv, draft, device                  string
+	cpuExperts                         bool
 }
 
 func (l *loadFlags) add(c *cobra.Command) {
@@ -40,6 +42,8 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.StringVar(&l.kv, "kv", l.kv, "how keys and values are kept: f16, f32, q8 or q4")
 	f.IntVar(&l.chunk, "chunk", 0, "tokens of a prompt computed at once; 0: 512")
 	f.IntVar(&l.expertRAM, "expert-ram", 0, "MiB of experts to hold as copies in RAM; 0: none, they are used in the file's pages; -1: all")
+	f.StringVar(&l.device, "device", l.device, "graphics devices: cpu (none), auto (every card), PCI addresses, or names such as opencl:0, with commas between them")
+	f.BoolVar(&l.cpuExperts, "cpu-experts", false, "with --device: routed experts are computed by the CPU")
 	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
 }
 
@@ -56,6 +60,10 @@ func (l *loadFlags) check(c *cobra.Command) error {
 
 func (l *loadFlags) options() engine.Options {
 	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
+	o.Device, o.Placement.CPUExperts = l.device, l.cpuExperts
+	if dir, err := os.UserCacheDir(); err == nil {
+		o.KernelCache = filepath.Join(dir, "outcrop", "kernels")
+	}
 	if l.expertRAM > 0 {
 		o.ExpertRAM <<= 20
 	}
@@ -74,6 +82,12 @@ func (l *loadFlags) args() (out []string) {
 	}
 	if l.draft != "" {
 		out = append(out, "--draft="+l.draft)
+	}
+	if l.device != "" {
+		out = append(out, "--device="+l.device)
+	}
+	if l.cpuExperts {
+		out = append(out, "--cpu-experts")
 	}
 	return out
 }

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"outcrop/gpu/compute"
+)
+
+// DeviceInfo is a device that a driver offers, with the name that Options.Device
+// takes.
+type DeviceInfo struct {
+	compute.Info
+	ID string // "cuda:0", "opencl:1"
+}
+
+// Devices lists what the drivers offer, preferred drivers first; the same card
+// may be there once for each. why says of drivers without devices what is
+// missing.
+func Devices() (list []DeviceInfo, why []error) {
+	for _, d := range compute.Drivers() {
+		infos, err := d.Devices()
+		if err != nil {
+			why = append(why, fmt.Errorf("%s: %w", d.Name(), err))
+			continue
+		}
+		for _, i := range infos {
+			list = append(list, DeviceInfo{i, fmt.Sprintf("%s:%d", i.Driver, i.Index)})
+		}
+	}
+	return list, why
+}
+
+// pickDevices finds the devices of a name: "cpu" or "" is none; "auto" is every
+// card once, by its preferred driver; else a list of PCI addresses and of IDs.
+func pickDevices(name string, list []DeviceInfo) ([]DeviceInfo, error) {
+	switch name {
+	case "", "cpu":
+		return nil, nil
+	case "auto":
+		var out []DeviceInfo
+		seen := map[string]bool{}
+		for _, d := range list {
+			key := d.PCI
+			if key == "" {
+				key = d.Name
+			}
+			if d.CPU || seen[key] || len(out) > 0 && out[0].Driver != d.Driver && d.PCI == "" {
+				continue
+			}
+			seen[key] = true
+			out = append(out, d)
+		}
+		return out, nil
+	}
+	var out []DeviceInfo
+	for _, want := range strings.Split(name, ",") {
+		found := false
+		for _, d := range list {
+			if d.ID == want || want != "" && strings.EqualFold(d.PCI, want) {
+				out, found = append(out, d), true
+				break
+			}
+		}
+		if !found {
+			var have []string
+			for _, d := range list {
+				have = append(have, d.ID+" ("+d.Name+")")
+			}
+			if have == nil {
+				have = []string{"none"}
+			}
+			return nil, fmt.Errorf("device %s is not there; there are: %s", strconv.Quote(want), strings.Join(have, ", "))
+		}
+	}
+	return out, nil
+}
+
+// OpenDevice opens a device that Devices listed. cache is a folder for compiled
+// kernels; "" keeps none.
+func OpenDevice(i DeviceInfo, cache string) (*compute.Device, error) {
+	for _, drv := range compute.Drivers() {
+		if drv.Name() == i.Driver {
+			return compute.Open(drv, i.Info, compute.Options{Cache: cache})
+		}
+	}
+	return nil, fmt.Errorf("open %s: no driver of this name", i.ID)
+}
+
+// openDevices opens what Options.Device names. The model closes them.
+func openDevices(o *Options) (own []*compute.Device, err error) {
+	if o.Device == "" || o.Device == "cpu" {
+		return nil, nil
+	}
+	list, why := Devices()
+	pick, err := pickDevices(o.Device, list)
+	if err != nil {
+		return nil, errors.Join(append([]error{err}, why...)...)
+	}
+	for _, i := range pick {
+		d, err := OpenDevice(i, o.KernelCache)
+		if err != nil {
+			for _, d := range own {
+				d.Close()
+			}
+			return nil, err
+		}
+		own = append(own, d)
+	}
+	return own, nil
+}
+
+// closeDevices closes the devices that Load opened.
+func (m *Model) closeDevices() {
+	for _, d := range m.own {
+		// A device that cannot be closed any more was reported when it failed.
+		_ = d.Close()
+	}
+	m.own = nil
+}
+
+// fit chooses the placement from free memory: all on the devices where they
+// hold it; else a model with experts keeps those with the CPU, and what does
+// not fit of another keeps its first layers there.
+func (m *Model) fit(o *Options) {
+	if o.Placement.Layers != nil || o.Placement.CPUExperts {
+		return
+	}
+	var free int64
+	for _, d := range o.Devices {
+		f, total, known := d.Memory()
+		if !known {
+			f, total = d.Info().Memory, d.Info().Memory
+		}
+		free += f - max(total/16, 256<<20) // for the desktop and for scratch
+	}
+	all, routed := m.output.bytes(), int64(0)
+	per := make([]int64, len(m.layers))
+	for i := range m.layers {
+		l := &m.layers[i]
+		e := l.gates.bytes() + l.ups.bytes() + l.downs.bytes()
+		a := l.activeBytes()
+		if l.expert.count > 0 {
+			a -= e / int64(l.expert.count) * int64(l.expert.used)
+		}
+		a += l.kvBytes(m.kv)*int64(m.context) + l.stateBytes()
+		per[i] = a + e
+		all, routed = all+a+e, routed+e
+	}
+	scratch := int64(m.passRows()) * int64(m.spec.dim) * 64
+	need := all + scratch*int64(len(o.Devices))
+	switch {
+	case need <= free:
+	case routed > 0:
+		o.Placement.CPUExperts = true
+	case len(o.Devices) == 1:
+		left, n := free-scratch-m.output.bytes(), 0
+		for i := len(per) - 1; i >= 0 && per[i] <= left; i-- {
+			left, n = left-per[i], n+1
+		}
+		o.Placement.Layers = []int{max(n, 1)}
+	}
+}

@@ -1,0 +1,32 @@
+package engine
+
+// DeviceSample is the part of the devices in a Sample. Bytes are of device
+// memory. Times are milliseconds a layer, means since load, of decode and
+// prefill together: the device as the host sees it, the CPU with routed experts,
+// and the part of the device's time in which the CPU had nothing to do.
+type DeviceSample struct {
+	Name       string // names of the devices in use, with commas
+	Layers     int    // layers on devices
+	CPUExperts bool   // routed experts are with the CPU
+
+	Weights, KV, Scratch int64
+
+	DeviceMs, CPUMs, WaitMs float64
+}
+
+func (m *Model) deviceSample() DeviceSample {
+	c := m.cards
+	if c == nil {
+		return DeviceSample{}
+	}
+	s := DeviceSample{Name: c.names(), Layers: len(m.layers) - c.first, CPUExperts: c.experts, KV: c.kv.Load()}
+	for _, r := range c.runs {
+		s.Weights += r.weights
+		s.Scratch += r.scratch.Load()
+	}
+	if n := c.times.steps.Load() * int64(s.Layers); n > 0 {
+		ms := func(ns int64) float64 { return float64(ns) / 1e6 / float64(n) }
+		s.DeviceMs, s.CPUMs, s.WaitMs = ms(c.times.device.Load()), ms(c.times.cpu.Load()), ms(c.times.wait.Load())
+	}
+	return s
+}
