@@ -298,6 +298,11 @@ func TestVisible(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
+	for v, want := range map[float64]string{3.14159: "3.1", 42.4: "42", 3580: "3600"} {
+		if got := rate(v); got != want {
+			t.Errorf("%v: got %s, want %s", v, got, want)
+		}
+	}
 	if got := visibleLine("a\nb\x1b"); got != `a\nb\x1b` {
 		t.Errorf("got %q", got)
 	}

@@ -132,7 +132,7 @@ func (p *Program) printPlan(pl plan.Plan) {
 	fmt.Fprintf(p.Out, "%s: %s. %s\n", c.bold(pl.Pack), head, pl.Words)
 	fmt.Fprintf(p.Out, "context %d tokens, KV %s", pl.Context, pl.KV)
 	if pl.Speed.DecodeHigh > 0 {
-		fmt.Fprintf(p.Out, ", expected %.3g to %.3g tok/s", pl.Speed.DecodeLow, pl.Speed.DecodeHigh)
+		fmt.Fprintf(p.Out, ", expected %s to %s tok/s", rate(pl.Speed.DecodeLow), rate(pl.Speed.DecodeHigh))
 		if !pl.Speed.Measured {
 			fmt.Fprint(p.Out, " (rates are assumed, not measured)")
 		}

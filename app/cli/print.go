@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -72,6 +73,17 @@ func size(n int64) string {
 	default:
 		return fmt.Sprintf("%.2f GiB", f/(1<<30))
 	}
+}
+
+// rate writes tokens a second with what is worth reading of it.
+func rate(v float64) string {
+	switch {
+	case v < 10:
+		return fmt.Sprintf("%.1f", v)
+	case v < 1000:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.0f", math.Round(v/100)*100)
 }
 
 // count writes a large number shortly.

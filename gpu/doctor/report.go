@@ -36,7 +36,7 @@ func Report(root fs.FS, live gpu.Answers, o Options, who Person, version string)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Outcrop report, version %s\n\n", version)
-	b.WriteString("Below this text are the files that were read. Save all of it to a file, unpack it\nwith \"outcrop machine unpack FILE DIR\", and every command reads it with --root DIR.\n\n")
+	b.WriteString("Below this text are the files that were read. With all of it in a file, every\ncommand that reads a machine reads this one with --root FILE.\n\n")
 	for _, c := range m.Cards {
 		fmt.Fprintf(&b, "card %s %s (%s) driver %s, memory %s\n", c.PCI, c.Name, c.ID(), orNone(c.Driver), c.Memory.Total)
 	}
