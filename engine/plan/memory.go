@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // memory is the card's total and what may be counted on as free. When nobody
 // says what is free, five sixths of the total are assumed and said so: a bare
@@ -130,13 +133,36 @@ func (b *builder) ram() {
 	pl.RAM.add("kv", kv, fmt.Sprintf("%s cache for %d tokens", b.w.KV, b.w.Context))
 	pl.RAM.add("state", state, "recurrent state")
 	pl.RAM.add("scratch", b.host-kv-state, "working memory")
-	cache := min(b.mapped, max(0, m.RAMAvailable.N-held-fl))
+	b.hot = b.hotCopies(fl)
+	pl.ExpertRAM = b.copies + b.hot
+	held += b.hot
+	pl.RAM.add("experts", b.hot, "copies of the experts used most, given back when RAM is short")
+	cache := min(b.mapped-b.hot, max(0, m.RAMAvailable.N-held-fl))
 	pl.RAM.add("cache", cache, "the model's pages that fit beside everything else; the kernel takes them back when needed")
 	pl.RAM.add("floor", min(fl, max(0, m.RAMAvailable.N-held)), "stays free for the desktop")
 	pl.RAM.add("free", max(0, m.RAMAvailable.N-held-cache-fl), "left over")
 	if pl.Placement == VRAMPinned {
 		b.chunks()
 	}
+}
+
+// hotCopies is how many bytes of experts of the file are worth holding as
+// copies: what stays free beside the weights that every token needs, and beside
+// buffers for two layers of misses. In a model of twice its memory copies and
+// direct reads decoded eight times as fast as page faults and three times as
+// fast as read-ahead (engine/BENCH.md). The guard gives them back at once, so
+// heldShare does not bind them.
+func (b *builder) hotCopies(floor int64) int64 {
+	if b.pl.Placement != AllFile && b.pl.Placement != VRAMFile {
+		return 0
+	}
+	var largest, used int64
+	for _, l := range b.layers {
+		largest, used = max(largest, l.Expert), max(used, int64(l.Used))
+	}
+	experts := b.fileExperts()
+	room := b.m.RAMAvailable.N - floor - b.host - (b.mapped - experts) - 2*used*largest
+	return max(0, min(room, experts))
 }
 
 // chunks cuts the pinned copies into allocations that every driver grants.
@@ -157,6 +183,17 @@ func (b *builder) fileExperts() (n int64) {
 		n += int64(b.pl.Layers[i].File) * l.Expert
 	}
 	return n
+}
+
+// missing is the share of the bytes wanted of experts in the file, and of
+// weights that every token needs, that must come from the disk. exp bends the
+// share of hits (see skew).
+func (b *builder) missing(exp float64) (experts, dense float64) {
+	if b.hot > 0 { // then there is room for the other weights
+		return 1 - math.Pow(float64(b.hot)/float64(b.fileExperts()), exp), 0
+	}
+	m := 1 - math.Pow(b.cached(), exp)
+	return m, m
 }
 
 // cached is the share of the mapped bytes that RAM can hold.

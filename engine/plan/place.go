@@ -37,6 +37,7 @@ type builder struct {
 	host   int64   // anonymous and pinned bytes of the engine
 	mapped int64   // bytes used through file pages
 	copies int64   // expert bytes held as copies in RAM
+	hot    int64   // expert bytes of the file held as copies as long as RAM allows
 }
 
 func (b *builder) short(where string, n int64, why string) {

@@ -16,6 +16,10 @@ type Plan struct {
 	Layers    []Place   `json:"layers"`
 	// Crossing names what goes over a link between cards for each token.
 	Crossing []string `json:"crossing,omitempty"`
+	// ExpertRAM is how many bytes of routed experts to hold as copies in RAM:
+	// all of them where RAM is their tier, else those used most, as many as
+	// there is room for; the guard may take that memory back. 0: none.
+	ExpertRAM int64 `json:"expert_ram,omitempty"`
 	// PinnedChunks are the sizes of the pinned host allocations.
 	PinnedChunks []int64       `json:"pinned_chunks,omitempty"`
 	Speed        Speed         `json:"speed"`

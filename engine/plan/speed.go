@@ -79,7 +79,7 @@ func round(x float64) float64 {
 // token is the time of one decoded token. exp bends the share of hits.
 func (b *builder) token(exp float64, measured *bool) (t tally) {
 	cpu := b.m.CPU.or(guessCPU, measured)
-	missing := 1 - math.Pow(b.cached(), exp)
+	missing, denseMissing := b.missing(exp)
 	for i, l := range b.layers {
 		if l.Draft {
 			continue
@@ -90,7 +90,7 @@ func (b *builder) token(exp float64, measured *bool) (t tally) {
 		if pl.Card < 0 {
 			t.cpu += (base + used) / cpu
 			if pl.File > 0 || b.pl.Placement == AllFile {
-				t.disk += missing * (float64(l.Dense) + used) / b.m.DiskRandom.or(guessRandom, measured)
+				t.disk += (denseMissing*float64(l.Dense) + missing*used) / b.m.DiskRandom.or(guessRandom, measured)
 			}
 			continue
 		}
@@ -154,6 +154,7 @@ func hits(l Layer, slots int, exp float64) float64 {
 func (b *builder) prompt(measured *bool) float64 {
 	cpu := b.m.CPU.or(guessCPU, measured)
 	chunk := float64(max(b.pl.Chunk, 1))
+	absent, _ := b.missing(1)
 	var t float64
 	for i, l := range b.layers {
 		if l.Draft {
@@ -177,7 +178,7 @@ func (b *builder) prompt(measured *bool) float64 {
 			}
 		}
 		if pl.File > 0 {
-			t += touched * (1 - b.cached()) / b.m.DiskStream.or(guessStream, measured) / chunk
+			t += touched * absent / b.m.DiskStream.or(guessStream, measured) / chunk
 		}
 	}
 	return t
@@ -192,7 +193,8 @@ func (b *builder) terms(t tally) (out []Term) {
 	add("card", t.card, "weights, experts in slots and cache read from VRAM")
 	add("cpu", t.cpu, "weights read by the CPU")
 	add("link", t.link, "experts read over the link from pinned RAM")
-	add("disk", t.disk, "experts that are not in RAM, read from the file (%.0f %% of the pages fit in RAM)", 100*b.cached())
+	absent, _ := b.missing(1)
+	add("disk", t.disk, "experts that are not in RAM, read from the file (RAM holds %.0f %% of them)", 100*(1-absent))
 	add("hand-off", t.hand, "card and CPU waiting for each other, once a layer")
 	return out
 }

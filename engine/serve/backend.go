@@ -114,6 +114,9 @@ func place(p *engine.Pack, o *engine.Options) (notes []string) {
 	if pl.Placement == plan.AllFile {
 		o.FileTier = true
 		notes = append(notes, "the pack is bigger than the RAM that is free, so experts are read from the file as they are wanted")
+		if o.ExpertRAM == 0 {
+			o.ExpertRAM = pl.ExpertRAM
+		}
 	}
 	if !pl.Fits {
 		for _, s := range pl.Short {
