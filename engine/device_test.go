@@ -133,8 +133,17 @@ func TestDevicePlacements(t *testing.T) {
 			"split":   {Devices: devs, Placement: Placement{Layers: []int{n - 2, 1, 1}}},
 			"half":    {Devices: devs[:1], Placement: Placement{Layers: []int{n / 2}}},
 			"experts": {Devices: devs[:2], Placement: Placement{CPUExperts: true}},
+			"slots":   {Devices: devs[:1], ExpertRAM: -1, SlotBytes: 160 << 10, Placement: Placement{CPUExperts: true}},
 			"check":   {Devices: devs[:1], Check: true, Chunk: 5},
 		} {
+			if name == "slots" {
+				if s.layers[0].expert.count == 0 {
+					continue
+				}
+				if f.quantised {
+					o.SlotBytes = 2 << 20
+				}
+			}
 			t.Run(filepath.Base(f.dir)+"/"+name, func(t *testing.T) { deviceParity(t, f, o) })
 		}
 	}

@@ -83,7 +83,7 @@ func pickDevices(name string, list []DeviceInfo) ([]DeviceInfo, error) {
 func OpenDevice(i DeviceInfo, cache string) (*compute.Device, error) {
 	for _, drv := range compute.Drivers() {
 		if drv.Name() == i.Driver {
-			return compute.Open(drv, i.Info, compute.Options{Cache: cache})
+			return compute.Open(drv, i.Info, compute.Options{Cache: cache, Plain: i.CPU})
 		}
 	}
 	return nil, fmt.Errorf("open %s: no driver of this name", i.ID)
@@ -119,6 +119,13 @@ func (m *Model) closeDevices() {
 		_ = d.Close()
 	}
 	m.own = nil
+}
+
+// endShelves frees what shelve took, when a load fails after it.
+func (m *Model) endShelves() {
+	if s, ok := m.experts.(*shelves); ok {
+		s.end()
+	}
 }
 
 // fit chooses the placement from free memory: all on the devices where they

@@ -38,6 +38,9 @@ type Options struct {
 	// model. Placement says which. None: the CPU runs everything.
 	Devices   []*compute.Device
 	Placement Placement
+	// SlotBytes of device memory hold hot experts when the CPU has the routed
+	// ones; experts come and go as they are used. It goes with ExpertRAM.
+	SlotBytes int64
 	// Check compares every block that a device runs with the CPU (Model.Check).
 	// It is slow.
 	Check bool
@@ -145,6 +148,7 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 		m.fit(&o)
 		if m.cards, err = newCards(m, &o); err != nil {
 			m.closeDevices()
+			m.endShelves()
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
 	}
@@ -180,9 +184,9 @@ func (m *Model) Close() error {
 		m.pool.close()
 		m.pool = nil
 		if m.cards != nil {
-			m.cards.close()
+			defer m.closeDevices()
+			defer m.cards.close()
 		}
-		m.closeDevices()
 		if s, ok := m.experts.(*shelves); ok {
 			defer s.end()
 		}
