@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -13,8 +14,19 @@ import (
 // it, and a recorded machine is foreign input.
 const maxFile = 4 << 20
 
-// read gives a file's text without its trailing newline.
+// errNoFile says that a name is there and has nothing to read.
+var errNoFile = errors.New("not a regular file")
+
+// read gives a file's text without its trailing newline. Opening a pipe would
+// wait for its writer for ever, so what is no regular file is not opened.
 func read(root fs.FS, name string) (string, error) {
+	st, err := fs.Stat(root, name)
+	if err != nil {
+		return "", err
+	}
+	if !st.Mode().IsRegular() {
+		return "", errNoFile
+	}
 	f, err := root.Open(name)
 	if err != nil {
 		return "", err

@@ -129,9 +129,19 @@ func (m *MachineFile) Unpack(dir string) error {
 	return nil
 }
 
+// maxMachine bounds a machine file: a report of a big machine has some 100 KB.
+const maxMachine = 64 << 20
+
 // UnpackFile reads a machine file and unpacks it into dir, making dir when it
 // is not there.
 func UnpackFile(file, dir string) error {
+	st, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return fmt.Errorf("unpack machine: %w", err)
+	case !st.Mode().IsRegular() || st.Size() > maxMachine:
+		return fmt.Errorf("unpack machine: want a regular file of at most %d MiB", maxMachine>>20)
+	}
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("unpack machine: %w", err)
