@@ -46,7 +46,7 @@ func newChat(a *App) page {
 	c.transcript.OnScrolled = func(at bool) {
 		if c.bottom.Visible() == at {
 			c.bottom.Hidden = at
-			c.root.Refresh()
+			widget.Relayout(c.root)
 		}
 	}
 	c.layout = &chatLayout{c: c, list: true}
@@ -158,12 +158,12 @@ func (c *chatPage) toggleDrawer() {
 		c.drawer.show()
 		c.drawer.root.Show()
 	}
-	c.root.Refresh()
+	widget.Relayout(c.root)
 }
 
 func (c *chatPage) toggleList() {
 	c.layout.list = !c.layout.list
-	c.root.Refresh()
+	widget.Relayout(c.root)
 }
 
 // leave ends what must not outlive the page: the answer being written, the
@@ -299,7 +299,7 @@ func (c *chatPage) showWelcome() {
 	c.welcome.Hidden = !c.empty()
 	c.transcript.Hidden = c.empty()
 	if !c.empty() {
-		c.root.Refresh()
+		widget.Relayout(c.root)
 		return
 	}
 	e, ok := c.a.packs.current()
@@ -315,8 +315,8 @@ func (c *chatPage) showWelcome() {
 			widget.NewLink(tr("Get a bigger pack"), func() { c.a.visit("packs") }))))
 	}
 	c.welcome.Objects = []fyne.CanvasObject{&fyne.Container{Layout: welcomeLayout{}, Objects: []fyne.CanvasObject{box}}}
-	c.welcome.Refresh()
-	c.root.Refresh()
+	widget.Relayout(c.welcome)
+	widget.Relayout(c.root)
 }
 
 // newStarter is one suggestion of the empty transcript.

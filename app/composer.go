@@ -25,6 +25,7 @@ type composer struct {
 	preset   *widget.Chip
 	attached []attachment
 	chips    *fyne.Container
+	row      *fyne.Container
 	root     *fyne.Container
 	lines    int
 	stopSave func()
@@ -60,9 +61,9 @@ func newComposer(c *chatPage) *composer {
 	o.send = widget.NewIconButton("send", tr("Send (Enter)"), o.submit).In(widget.ColorAccent)
 	o.chips.Hide()
 	o.ring.Hide()
-	row := widget.H(6, o.pack, o.preset, widget.Space(), o.ring, o.send)
+	o.row = widget.H(6, o.pack, o.preset, widget.Space(), o.ring, o.send)
 	field := container.NewThemeOverride(o.entry, bare{c.a.theme})
-	box := widget.V(4, o.chips, &fyne.Container{Layout: &entryLayout{o}, Objects: []fyne.CanvasObject{field}}, row)
+	box := widget.V(4, o.chips, &fyne.Container{Layout: &entryLayout{o}, Objects: []fyne.CanvasObject{field}}, o.row)
 	ground := widget.NewGround(widget.ColorSurface, widget.ColorLine, 10)
 	o.entry.OnFocus = func(in bool) {
 		ground.Line = widget.ColorLine
@@ -107,7 +108,7 @@ func (o *composer) count() int {
 func (o *composer) changed() {
 	if n := o.count(); n != o.lines {
 		o.lines = n
-		o.c.root.Refresh()
+		widget.Relayout(o.c.root)
 	}
 	if o.stopSave != nil {
 		o.stopSave()
@@ -204,7 +205,7 @@ func (o *composer) drawChips() {
 		o.chips.Add(chip)
 	}
 	o.chips.Hidden = len(o.attached) == 0
-	o.c.root.Refresh()
+	widget.Relayout(o.c.root)
 }
 
 // dropped takes text files; packs are left to the list of packs.
@@ -265,12 +266,14 @@ func (o *composer) engine(EngineState) { o.packs() }
 
 // packs writes the pack's name.
 func (o *composer) packs() {
-	e, ok := o.c.a.packs.current()
-	if !ok {
-		o.pack.Set(tr("Choose a pack"))
-		return
+	name := tr("Choose a pack")
+	if e, ok := o.c.a.packs.current(); ok {
+		name = e.Name
 	}
-	o.pack.Set(e.Name)
+	if o.pack.Text() != name {
+		o.pack.Set(name)
+		widget.Relayout(o.row)
+	}
 }
 
 func (o *composer) choosePack() {

@@ -31,11 +31,11 @@ func (a *App) openFile(endings []string, f func(path string)) {
 	if len(endings) > 0 {
 		d.SetFilter(storage.NewExtensionFileFilter(endings))
 	}
-	a.sized(d)
 	if u := a.lastFolder(); u != nil {
 		d.SetLocation(u)
 	}
 	d.Show()
+	a.sized(d)
 }
 
 // chooseFolder asks for a folder.
@@ -50,11 +50,11 @@ func (a *App) chooseFolder(f func(path string)) {
 			f(u.Path())
 		}
 	}, a.win)
-	a.sized(d)
 	if u := a.lastFolder(); u != nil {
 		d.SetLocation(u)
 	}
 	d.Show()
+	a.sized(d)
 }
 
 // chooseSave asks where to write a file.
@@ -73,14 +73,15 @@ func (a *App) chooseSave(name string, f func(path string)) {
 		f(path)
 	}, a.win)
 	d.SetFileName(name)
-	a.sized(d)
 	if u := a.lastFolder(); u != nil {
 		d.SetLocation(u)
 	}
 	d.Show()
+	a.sized(d)
 }
 
-// sized makes a chooser big enough to choose in.
+// sized makes a chooser big enough to choose in; the toolkit breaks when it is
+// called before Show.
 func (a *App) sized(d interface{ Resize(fyne.Size) }) {
 	s := a.win.Canvas().Size()
 	d.Resize(fyne.NewSize(min(s.Width-60, 900), min(s.Height-60, 640)))

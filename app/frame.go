@@ -121,7 +121,7 @@ func (l *frameLayout) MinSize([]fyne.CanvasObject) fyne.Size {
 func (f *frame) show(e entry, p page) {
 	f.rail.Select(e.id)
 	f.stack.Objects = []fyne.CanvasObject{p.object()}
-	f.stack.Refresh()
+	widget.Relayout(f.stack)
 	f.actions.Objects = nil
 	if w, ok := p.(actor); ok {
 		f.actions.Objects = w.actions()
@@ -136,7 +136,7 @@ func (f *frame) heading(e entry, p page) {
 		name = t.title()
 	}
 	f.title.Set(name)
-	f.root.Refresh()
+	widget.Relayout(f.root)
 }
 
 // retitle writes the title of the page in view again.
@@ -158,7 +158,7 @@ func (f *frame) engine(s EngineState) {
 	f.state.Set(words)
 	f.state.SetColor(color)
 	f.ended(s)
-	f.root.Refresh()
+	widget.Relayout(f.root)
 }
 
 // ended says over every page why the engine ended and what helps, with one
@@ -191,11 +191,11 @@ func (f *frame) ended(s EngineState) {
 	row.Add(widget.NewIconButton("close", tr("Close"), func() {
 		f.gone = s.Text
 		f.banner.Hide()
-		f.root.Refresh()
+		widget.Relayout(f.root)
 	}))
 	f.banner.Objects = []fyne.CanvasObject{widget.Over(widget.NewGround(widget.ColorSurface, widget.ColorAct, 8), widget.Inset(10, 8, 10, 12, row))}
 	f.banner.Show()
-	f.banner.Refresh()
+	widget.Relayout(f.banner)
 }
 
 // engineWords says the engine's state in a few words.

@@ -119,7 +119,7 @@ func (p *packsPage) marks() {
 // toggleLink shows or hides the field for a link.
 func (p *packsPage) toggleLink() {
 	p.link.root.Hidden = !p.link.root.Hidden
-	p.left.Refresh()
+	widget.Relayout(p.left)
 	if p.link.root.Visible() {
 		p.a.win.Canvas().Focus(p.link.entry)
 	}
@@ -137,7 +137,7 @@ func (p *packsPage) open(name string) {
 	for n, c := range p.cards {
 		c.row.SetSelected(n == name)
 	}
-	p.root.Refresh()
+	widget.Relayout(p.root)
 }
 
 func (p *packsPage) wanted(e catalog.Entry, d *packDetail) bool {

@@ -59,7 +59,7 @@ func (f *frame) openSheet(width float32, content fyne.CanvasObject) *sheet {
 	f.closeSheet()
 	f.sheet = newSheet(width, content, f.closeSheet)
 	f.sheets.Objects = []fyne.CanvasObject{f.sheet}
-	f.sheets.Refresh()
+	widget.Relayout(f.sheets)
 	return f.sheet
 }
 
@@ -69,7 +69,7 @@ func (f *frame) closeSheet() {
 	}
 	f.sheet = nil
 	f.sheets.Objects = nil
-	f.sheets.Refresh()
+	widget.Relayout(f.sheets)
 	if p, ok := f.a.built[f.a.current].(focuser); ok {
 		p.focus()
 	}

@@ -1,7 +1,6 @@
 package assets
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -15,12 +14,14 @@ func Icon(name string) []byte {
 	if !ok {
 		return nil
 	}
+	// One path for all strokes: reading it costs by the element. Every piece
+	// turns the same way, so that overlaps add up and never cancel.
 	var b strings.Builder
-	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24">`)
+	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24"><path fill="#000" d="`)
 	for _, s := range strings.Split(strokes, ";") {
 		drawStroke(&b, strings.Fields(s))
 	}
-	b.WriteString(`</svg>`)
+	b.WriteString(`"/></svg>`)
 	return []byte(b.String())
 }
 
@@ -119,7 +120,7 @@ func drawStroke(b *strings.Builder, f []string) {
 		ring(b, v[0], v[1], v[2])
 	case "D":
 		v := numbers(f[1])
-		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="%s" fill="#000"/>`, num(v[0]), num(v[1]), num(v[2]))
+		disc(b, point{v[0], v[1]}, v[2])
 	case "R":
 		v := numbers(f[1])
 		x, y, w, h, r := v[0], v[1], v[2], v[3], v[4]
@@ -165,8 +166,8 @@ func arc(c point, r, from, to float64) []point {
 	return pts
 }
 
-// line writes each piece as a bar and each corner as a dot, all opaque, so
-// that joints and ends are round.
+// line writes each piece as a bar, and ends and sharp corners as dots, so that
+// they are round.
 func line(b *strings.Builder, pts []point) {
 	const h = stroke / 2
 	for i := 1; i < len(pts); i++ {
@@ -179,21 +180,49 @@ func line(b *strings.Builder, pts []point) {
 		nx, ny := -dy/l*h, dx/l*h
 		polygon(b, []point{{p.x + nx, p.y + ny}, {q.x + nx, q.y + ny}, {q.x - nx, q.y - ny}, {p.x - nx, p.y - ny}})
 	}
-	for _, p := range pts {
-		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="%s" fill="#000"/>`, num(p.x), num(p.y), num(h))
+	for i, p := range pts {
+		if i > 0 && i < len(pts)-1 && nearlyStraight(pts[i-1], p, pts[i+1]) {
+			continue
+		}
+		disc(b, p, h)
 	}
 }
 
+// nearlyStraight says whether a corner is so flat that no gap shows at it.
+func nearlyStraight(a, b, c point) bool {
+	d := math.Atan2(c.y-b.y, c.x-b.x) - math.Atan2(b.y-a.y, b.x-a.x)
+	return math.Abs(math.Remainder(d, 2*math.Pi)) < 0.26
+}
+
+// disc writes a filled circle as a polygon of twelve corners.
+func disc(b *strings.Builder, c point, r float64) {
+	pts := make([]point, 12)
+	for i := range pts {
+		a := float64(i) * math.Pi / 6
+		pts[i] = point{c.x + r*math.Cos(a), c.y + r*math.Sin(a)}
+	}
+	polygon(b, pts)
+}
+
+// polygon writes a filled polygon, always turning the same way.
 func polygon(b *strings.Builder, pts []point) {
-	b.WriteString(`<path fill="#000" d="`)
+	area := 0.0
 	for i, p := range pts {
+		q := pts[(i+1)%len(pts)]
+		area += p.x*q.y - q.x*p.y
+	}
+	for i := range pts {
+		p := pts[i]
+		if area < 0 {
+			p = pts[len(pts)-1-i]
+		}
 		cmd := "L"
 		if i == 0 {
 			cmd = "M"
 		}
 		b.WriteString(cmd + num(p.x) + " " + num(p.y))
 	}
-	b.WriteString(`Z"/>`)
+	b.WriteString("Z")
 }
 
 func ring(b *strings.Builder, x, y, r float64) {

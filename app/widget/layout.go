@@ -18,6 +18,13 @@ func HeightAt(o fyne.CanvasObject, width float32) float32 {
 	return o.MinSize().Height
 }
 
+// Relayout lays a container out again without redrawing everything in it, as
+// Refresh would do down to the last icon.
+func Relayout(c *fyne.Container) {
+	c.Layout.Layout(c.Objects, c.Size())
+	canvas.Refresh(c)
+}
+
 // V stacks objects with a gap between them, all at full width. Wrapped text
 // is measured at its real width in the same pass.
 func V(gap float32, objs ...fyne.CanvasObject) *fyne.Container {

@@ -68,7 +68,7 @@ func NewLight(s State) *Light {
 func (l *Light) Set(s State) {
 	if s != l.state {
 		l.state = s
-		l.icon.SetResource(IconIn(s.Icon(), s.Color()))
+		setIcon(l.icon, IconIn(s.Icon(), s.Color()))
 	}
 }
 

@@ -62,12 +62,27 @@ func Icon(name string) fyne.Resource { return IconIn(name, ColorText) }
 
 // IconIn is an icon in a colour of the theme.
 func IconIn(name string, c fyne.ThemeColorName) fyne.Resource {
+	key := iconKey{name, c}
+	if r, ok := icons[key]; ok {
+		return r
+	}
 	svg := assets.Icon(name)
 	if svg == nil {
 		svg = assets.Icon("unknown")
 	}
-	return theme.NewColoredResource(fyne.NewStaticResource("outcrop-"+name+".svg", svg), c)
+	r := theme.NewColoredResource(fyne.NewStaticResource("outcrop-"+name+".svg", svg), c)
+	icons[key] = r
+	return r
 }
+
+type iconKey struct {
+	name  string
+	color fyne.ThemeColorName
+}
+
+// icons keeps what was made: an icon is asked for with every redraw. Main
+// thread only.
+var icons = map[iconKey]fyne.Resource{}
 
 // Color looks a colour up for a widget, so that theme overrides hold.
 func Color(w fyne.Widget, name fyne.ThemeColorName) color.Color {

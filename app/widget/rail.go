@@ -158,7 +158,7 @@ func (b *railButton) tint() {
 		b.bar.Fill = ColorAccent
 	}
 	b.bar.Refresh()
-	b.icon.SetResource(IconIn(b.item.Icon, c))
+	setIcon(b.icon, IconIn(b.item.Icon, c))
 	b.label.SetIn(b.item.Label, c)
 }
 

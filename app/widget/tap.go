@@ -191,7 +191,14 @@ func (b *IconButton) tint() {
 	case b.hovered && c == ColorDim:
 		c = ColorText
 	}
-	b.icon.SetResource(IconIn(b.name, c))
+	setIcon(b.icon, IconIn(b.name, c))
+}
+
+// setIcon changes an icon; the same one costs nothing.
+func setIcon(i *fynewidget.Icon, r fyne.Resource) {
+	if i.Resource != r {
+		i.SetResource(r)
+	}
 }
 
 // Refresh follows the theme.
