@@ -240,3 +240,13 @@ func TestTelemetryReconnects(t *testing.T) {
 		t.Errorf("got %v, failed %v", seen, failed)
 	}
 }
+
+func TestWebServer(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, "<!DOCTYPE html>\n<title>Not here</title>")
+	})
+	if _, err := c.Models(context.Background()); err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "runs no models") || strings.Contains(err.Error(), "<") {
+		t.Errorf("got %v", err)
+	}
+}

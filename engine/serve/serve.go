@@ -174,6 +174,7 @@ func (s *Server) Ready(b *Backend) {
 		return
 	}
 	s.state, s.phase, s.backend = "ok", "ready", b
+	s.done = s.total // headers and padding are not read as weights
 	s.tele.wake()
 	if b.Watch != nil {
 		s.unwatch = b.Watch(s.guarded)

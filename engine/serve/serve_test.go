@@ -497,6 +497,21 @@ func TestModelsHealthTokens(t *testing.T) {
 		t.Errorf("a bad id: %d", status)
 	}
 
+	// What was read is all there is to read, once it is ready.
+	part := New(Options{})
+	part.Loading("reading weights", 90, 100)
+	part.Ready(srv.backend)
+	ph := httpTest(t, part)
+	if resp, err := http.Get(ph.URL + "/health"); err != nil {
+		t.Error(err)
+	} else {
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !strings.Contains(string(b), `"done":100,"total":100`) {
+			t.Errorf("ready: %s", b)
+		}
+	}
+
 	// While it loads, and when that failed.
 	loading := New(Options{})
 	lh := httptest.NewServer(loading.Handler())
