@@ -14,8 +14,14 @@ typedef struct {
 #if FORMAT == 0
 #define VALUE_BYTES 4
 RAW2(float4 a, float4 b)
-FETCH(o->a = ((CGLOBAL float4 *)p.a)[2 * u]; o->b = ((CGLOBAL float4 *)p.a)[2 * u + 1];)
-UNPACK(o->a = r->a; o->b = r->b;)
+FETCH {
+  o->a = ((CGLOBAL float4 *)p.a)[2 * u];
+  o->b = ((CGLOBAL float4 *)p.a)[2 * u + 1];
+}
+UNPACK {
+  o->a = r->a;
+  o->b = r->b;
+}
 #else
 #define VALUE_BYTES 2
 FN float wide(uint h) {
@@ -26,9 +32,13 @@ FN float wide(uint h) {
 #endif
 }
 typedef struct { uint4 a; } raw;
-FETCH(o->a = four_at(p.a, u);)
-UNPACK(o->a = (float4)(wide(r->a.x & 0xffff), wide(r->a.x >> 16), wide(r->a.y & 0xffff), wide(r->a.y >> 16));
-       o->b = (float4)(wide(r->a.z & 0xffff), wide(r->a.z >> 16), wide(r->a.w & 0xffff), wide(r->a.w >> 16));)
+FETCH {
+  o->a = four_at(p.a, u);
+}
+UNPACK {
+  o->a = (float4)(wide(r->a.x & 0xffff), wide(r->a.x >> 16), wide(r->a.y & 0xffff), wide(r->a.y >> 16));
+  o->b = (float4)(wide(r->a.z & 0xffff), wide(r->a.z >> 16), wide(r->a.w & 0xffff), wide(r->a.w >> 16));
+}
 #endif
 
 FN planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {

@@ -35,8 +35,8 @@ typedef struct {
 #define RAW3(x, y, z) typedef struct { x; y; z; } raw;
 #define RAW4(x, y, z, w) typedef struct { x; y; z; w; } raw;
 #define RAW5(x, y, z, w, v) typedef struct { x; y; z; w; v; } raw;
-#define FETCH(...) FN void fetch(raw *o, planes p, int u) { __VA_ARGS__ }
-#define UNPACK(...) FN void unpack(unit *o, const raw *r, int u, TAB *tab) { __VA_ARGS__ }
+#define FETCH FN void fetch(raw *o, planes p, int u)
+#define UNPACK FN void unpack(unit *o, const raw *r, int u, TAB *tab)
 
 // Vector tables (TABLE words) are copied to local memory: a gather there takes
 // half the time of one from the cache. TABLE_BEGIN(waves) is the second line of a
@@ -213,8 +213,15 @@ FN void put_moved(unit *o, int at, uint2 v, uint down) {
 #define OFFSETS 1
 #define BIAS 8
 RAW2(uint4 a, ushort b)
-FETCH(o->a = four_at(p.a, u); o->b = two_bytes_at(p.b, u);)
-UNPACK(nibbles(o, r->a); float d = half_bits(r->b); one_scale(o, d, -8.0f * d);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+}
+UNPACK {
+  nibbles(o, r->a);
+  float d = half_bits(r->b);
+  one_scale(o, d, -8.0f * d);
+}
 
 #elif FORMAT == 3 // Q4_1
 #define BLOCK_BYTES 20
@@ -225,8 +232,14 @@ UNPACK(nibbles(o, r->a); float d = half_bits(r->b); one_scale(o, d, -8.0f * d);)
 #define SCALES 1
 #define OFFSETS 1
 RAW2(uint4 a, uint b)
-FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u);)
-UNPACK(nibbles(o, r->a); one_scale(o, half_bits((ushort)r->b), half_bits((ushort)(r->b >> 16)));)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = word_at(p.b, u);
+}
+UNPACK {
+  nibbles(o, r->a);
+  one_scale(o, half_bits((ushort)r->b), half_bits((ushort)(r->b >> 16)));
+}
 
 #elif FORMAT == 6 // Q5_0
 #define BLOCK_BYTES 22
@@ -238,8 +251,17 @@ UNPACK(nibbles(o, r->a); one_scale(o, half_bits((ushort)r->b), half_bits((ushort
 #define OFFSETS 1
 #define BIAS 16
 RAW3(uint4 a, uint b, ushort c)
-FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u); o->c = two_bytes_at(p.c, u);)
-UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); float d = half_bits(r->c); one_scale(o, d, -16.0f * d);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = word_at(p.b, u);
+  o->c = two_bytes_at(p.c, u);
+}
+UNPACK {
+  nibbles(o, r->a);
+  add_bits(o, r->b, 4);
+  float d = half_bits(r->c);
+  one_scale(o, d, -16.0f * d);
+}
 
 #elif FORMAT == 7 // Q5_1
 #define BLOCK_BYTES 24
@@ -250,8 +272,16 @@ UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); float d = half_bits(r->c); one_sc
 #define SCALES 1
 #define OFFSETS 1
 RAW3(uint4 a, uint b, uint c)
-FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u); o->c = word_at(p.c, u);)
-UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); one_scale(o, half_bits((ushort)r->c), half_bits((ushort)(r->c >> 16)));)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = word_at(p.b, u);
+  o->c = word_at(p.c, u);
+}
+UNPACK {
+  nibbles(o, r->a);
+  add_bits(o, r->b, 4);
+  one_scale(o, half_bits((ushort)r->c), half_bits((ushort)(r->c >> 16)));
+}
 
 #elif FORMAT == 8 // Q8_0: plane a holds values 0..15 of every unit, b values 16..31
 #define BLOCK_BYTES 34
@@ -262,9 +292,22 @@ UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); one_scale(o, half_bits((ushort)r-
 #define SCALES 1
 #define OFFSETS 0
 RAW3(uint4 a, uint4 b, ushort c)
-FETCH(o->a = four_at(p.a, u); o->b = four_at(p.b, u); o->c = two_bytes_at(p.c, u);)
-UNPACK(o->q[0] = r->a.x; o->q[1] = r->a.y; o->q[2] = r->a.z; o->q[3] = r->a.w; o->q[4] = r->b.x; o->q[5] = r->b.y;
-       o->q[6] = r->b.z; o->q[7] = r->b.w; one_scale(o, half_bits(r->c), 0);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = four_at(p.b, u);
+  o->c = two_bytes_at(p.c, u);
+}
+UNPACK {
+  o->q[0] = r->a.x;
+  o->q[1] = r->a.y;
+  o->q[2] = r->a.z;
+  o->q[3] = r->a.w;
+  o->q[4] = r->b.x;
+  o->q[5] = r->b.y;
+  o->q[6] = r->b.z;
+  o->q[7] = r->b.w;
+  one_scale(o, half_bits(r->c), 0);
+}
 
 #elif FORMAT == 10 // Q2_K
 #define BLOCK_BYTES 84
@@ -275,9 +318,20 @@ UNPACK(o->q[0] = r->a.x; o->q[1] = r->a.y; o->q[2] = r->a.z; o->q[3] = r->a.w; o
 #define SCALES 2
 #define OFFSETS 2
 RAW3(uint2 a, ushort b, uint c)
-FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = word_at(p.c, u >> 3);)
-UNPACK(pairs(o, r->a); uint s = r->b; float d = half_bits((ushort)r->c), m = -half_bits((ushort)(r->c >> 16));
-       o->s0 = d * (float)(s & 15); o->m0 = m * (float)(s >> 4 & 15); o->s1 = d * (float)(s >> 8 & 15); o->m1 = m * (float)(s >> 12);)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+  o->c = word_at(p.c, u >> 3);
+}
+UNPACK {
+  pairs(o, r->a);
+  uint s = r->b;
+  float d = half_bits((ushort)r->c), m = -half_bits((ushort)(r->c >> 16));
+  o->s0 = d * (float)(s & 15);
+  o->m0 = m * (float)(s >> 4 & 15);
+  o->s1 = d * (float)(s >> 8 & 15);
+  o->m1 = m * (float)(s >> 12);
+}
 
 #elif FORMAT == 11 // Q3_K: plane c holds d, a byte of low scale bits for each unit, a nibble of upper bits
 #define BLOCK_BYTES 110
@@ -289,12 +343,25 @@ UNPACK(pairs(o, r->a); uint s = r->b; float d = half_bits((ushort)r->c), m = -ha
 #define OFFSETS 2
 #define BIAS 4
 RAW5(uint2 a, uint b, ushort c, ushort lo, ushort hi)
-FETCH(o->a = two_at(p.a, u); o->b = word_at(p.b, u); int k = (u >> 3) * 7; o->c = two_bytes_at(p.c, k);
-      o->lo = two_bytes_at(p.c, k + 1 + ((u & 7) >> 1)); o->hi = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));)
-UNPACK(pairs(o, r->a); add_bits(o, r->b, 2); int g = u & 7; float d = half_bits(r->c);
-       uint lo = r->lo >> 8 * (g & 1), hi = r->hi >> 4 * (g & 3);
-       o->s0 = d * (float)((int)((lo & 15) | (hi & 3) << 4) - 32); o->s1 = d * (float)((int)((lo >> 4 & 15) | (hi >> 2 & 3) << 4) - 32);
-       o->m0 = -4.0f * o->s0; o->m1 = -4.0f * o->s1;)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = word_at(p.b, u);
+  int k = (u >> 3) * 7;
+  o->c = two_bytes_at(p.c, k);
+  o->lo = two_bytes_at(p.c, k + 1 + ((u & 7) >> 1));
+  o->hi = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));
+}
+UNPACK {
+  pairs(o, r->a);
+  add_bits(o, r->b, 2);
+  int g = u & 7;
+  float d = half_bits(r->c);
+  uint lo = r->lo >> 8 * (g & 1), hi = r->hi >> 4 * (g & 3);
+  o->s0 = d * (float)((int)((lo & 15) | (hi & 3) << 4) - 32);
+  o->s1 = d * (float)((int)((lo >> 4 & 15) | (hi >> 2 & 3) << 4) - 32);
+  o->m0 = -4.0f * o->s0;
+  o->m1 = -4.0f * o->s1;
+}
 
 #elif FORMAT == 12 // Q4_K
 #define BLOCK_BYTES 144
@@ -305,8 +372,14 @@ UNPACK(pairs(o, r->a); add_bits(o, r->b, 2); int g = u & 7; float d = half_bits(
 #define SCALES 1
 #define OFFSETS 1
 RAW2(uint4 a, uint4 b)
-FETCH(o->a = four_at(p.a, u); o->b = four_at(p.b, u >> 3);)
-UNPACK(nibbles(o, r->a); scales_k(o, r->b, u & 7);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = four_at(p.b, u >> 3);
+}
+UNPACK {
+  nibbles(o, r->a);
+  scales_k(o, r->b, u & 7);
+}
 
 #elif FORMAT == 13 // Q5_K
 #define BLOCK_BYTES 176
@@ -317,8 +390,16 @@ UNPACK(nibbles(o, r->a); scales_k(o, r->b, u & 7);)
 #define SCALES 1
 #define OFFSETS 1
 RAW3(uint4 a, uint b, uint4 c)
-FETCH(o->a = four_at(p.a, u); o->b = word_at(p.b, u); o->c = four_at(p.c, u >> 3);)
-UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); scales_k(o, r->c, u & 7);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = word_at(p.b, u);
+  o->c = four_at(p.c, u >> 3);
+}
+UNPACK {
+  nibbles(o, r->a);
+  add_bits(o, r->b, 4);
+  scales_k(o, r->c, u & 7);
+}
 
 #elif FORMAT == 14 // Q6_K: plane c holds d and the 16 scales, 18 bytes
 #define BLOCK_BYTES 210
@@ -330,10 +411,22 @@ UNPACK(nibbles(o, r->a); add_bits(o, r->b, 4); scales_k(o, r->c, u & 7);)
 #define OFFSETS 2
 #define BIAS 32
 RAW4(uint4 a, uint2 b, ushort c, ushort s)
-FETCH(o->a = four_at(p.a, u); o->b = two_at(p.b, u); int k = (u >> 3) * 9; o->c = two_bytes_at(p.c, k);
-      o->s = two_bytes_at(p.c, k + 1 + (u & 7));)
-UNPACK(nibbles(o, r->a); add_pairs(o, r->b); float d = half_bits(r->c); o->s0 = d * (float)(char)r->s; o->s1 = d * (float)(char)(r->s >> 8);
-       o->m0 = -32.0f * o->s0; o->m1 = -32.0f * o->s1;)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = two_at(p.b, u);
+  int k = (u >> 3) * 9;
+  o->c = two_bytes_at(p.c, k);
+  o->s = two_bytes_at(p.c, k + 1 + (u & 7));
+}
+UNPACK {
+  nibbles(o, r->a);
+  add_pairs(o, r->b);
+  float d = half_bits(r->c);
+  o->s0 = d * (float)(char)r->s;
+  o->s1 = d * (float)(char)(r->s >> 8);
+  o->m0 = -32.0f * o->s0;
+  o->m1 = -32.0f * o->s1;
+}
 
 #elif FORMAT == 16 // IQ2_XXS
 #define BLOCK_BYTES 66
@@ -344,9 +437,14 @@ UNPACK(nibbles(o, r->a); add_pairs(o, r->b); float d = half_bits(r->c); o->s0 = 
 #define SCALES 1
 #define OFFSETS 0
 RAW2(uint2 a, ushort b)
-FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u >> 3);)
-UNPACK(for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, r->a.x >> 8 * k & 255), signs7(r->a.y >> 7 * k));
-       one_scale(o, quarter_scale(half_bits(r->b), r->a.y >> 28), 0);)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = two_bytes_at(p.b, u >> 3);
+}
+UNPACK {
+  for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, r->a.x >> 8 * k & 255), signs7(r->a.y >> 7 * k));
+  one_scale(o, quarter_scale(half_bits(r->b), r->a.y >> 28), 0);
+}
 
 #elif FORMAT == 17 // IQ2_XS: plane b a byte of scales for each unit
 #define BLOCK_BYTES 74
@@ -357,11 +455,22 @@ UNPACK(for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, r->a.x >> 8 *
 #define SCALES 2
 #define OFFSETS 0
 RAW3(uint2 a, ushort b, ushort c)
-FETCH(o->a = two_at(p.a, u); o->b = p.b[u]; o->c = two_bytes_at(p.c, u >> 3);)
-UNPACK(for (int k = 0; k < 4; k++) {
-  uint w = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
-  put_signed(o, 2 * k, grid8(tab, w & 511), signs7(w >> 9));
-} float d = half_bits(r->c); o->s0 = quarter_scale(d, r->b & 15); o->s1 = quarter_scale(d, r->b >> 4); o->m0 = 0; o->m1 = 0;)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = p.b[u];
+  o->c = two_bytes_at(p.c, u >> 3);
+}
+UNPACK {
+  for (int k = 0; k < 4; k++) {
+    uint w = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
+    put_signed(o, 2 * k, grid8(tab, w & 511), signs7(w >> 9));
+  }
+  float d = half_bits(r->c);
+  o->s0 = quarter_scale(d, r->b & 15);
+  o->s1 = quarter_scale(d, r->b >> 4);
+  o->m0 = 0;
+  o->m1 = 0;
+}
 
 #elif FORMAT == 22 // IQ2_S: plane a: 4 bytes of numbers, 4 of signs; b: upper bits, scales
 #define BLOCK_BYTES 82
@@ -372,10 +481,20 @@ UNPACK(for (int k = 0; k < 4; k++) {
 #define SCALES 2
 #define OFFSETS 0
 RAW3(uint2 a, ushort b, ushort c)
-FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = two_bytes_at(p.c, u >> 3);)
-UNPACK(uint w = r->b; for (int k = 0; k < 4; k++)
-  put_signed(o, 2 * k, grid8(tab, (r->a.x >> 8 * k & 255) | (w >> 2 * k & 3) << 8), r->a.y >> 8 * k);
-  float d = half_bits(r->c); o->s0 = quarter_scale(d, w >> 8 & 15); o->s1 = quarter_scale(d, w >> 12); o->m0 = 0; o->m1 = 0;)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+  o->c = two_bytes_at(p.c, u >> 3);
+}
+UNPACK {
+  uint w = r->b;
+  for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, (r->a.x >> 8 * k & 255) | (w >> 2 * k & 3) << 8), r->a.y >> 8 * k);
+  float d = half_bits(r->c);
+  o->s0 = quarter_scale(d, w >> 8 & 15);
+  o->s1 = quarter_scale(d, w >> 12);
+  o->m0 = 0;
+  o->m1 = 0;
+}
 
 #elif FORMAT == 18 // IQ3_XXS
 #define BLOCK_BYTES 98
@@ -386,11 +505,18 @@ UNPACK(uint w = r->b; for (int k = 0; k < 4; k++)
 #define SCALES 1
 #define OFFSETS 0
 RAW3(uint2 a, uint b, ushort c)
-FETCH(o->a = two_at(p.a, u); o->b = word_at(p.b, u); o->c = two_bytes_at(p.c, u >> 3);)
-UNPACK(for (int k = 0; k < 4; k++) {
-  uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
-  put_signed(o, 2 * k, (uint2)(tab[n & 255], tab[n >> 8 & 255]), signs7(r->b >> 7 * k));
-} one_scale(o, half_bits(r->c) * (0.5f + (float)(r->b >> 28)) * 0.5f, 0);)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = word_at(p.b, u);
+  o->c = two_bytes_at(p.c, u >> 3);
+}
+UNPACK {
+  for (int k = 0; k < 4; k++) {
+    uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
+    put_signed(o, 2 * k, (uint2)(tab[n & 255], tab[n >> 8 & 255]), signs7(r->b >> 7 * k));
+  }
+  one_scale(o, half_bits(r->c) * (0.5f + (float)(r->b >> 28)) * 0.5f, 0);
+}
 
 #elif FORMAT == 21 // IQ3_S: plane b signs; c: d, 8 bytes of ninth bits, 4 of scales
 #define BLOCK_BYTES 110
@@ -401,13 +527,25 @@ UNPACK(for (int k = 0; k < 4; k++) {
 #define SCALES 1
 #define OFFSETS 0
 RAW5(uint2 a, uint b, ushort c, ushort h, ushort s)
-FETCH(o->a = two_at(p.a, u); o->b = word_at(p.b, u); int k = (u >> 3) * 7; o->c = two_bytes_at(p.c, k);
-      o->h = two_bytes_at(p.c, k + 1 + ((u & 7) >> 1)); o->s = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));)
-UNPACK(int g = u & 7; uint h = r->h >> 8 * (g & 1); uint s = r->s >> 4 * (g & 3) & 15; for (int k = 0; k < 4; k++) {
-  uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
-  uint2 e = (uint2)(tab[(n & 255) | (h >> 2 * k & 1) << 8], tab[(n >> 8 & 255) | (h >> (2 * k + 1) & 1) << 8]);
-  put_signed(o, 2 * k, e, r->b >> 8 * k);
-} one_scale(o, half_bits(r->c) * (float)(1 + 2 * s), 0);)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = word_at(p.b, u);
+  int k = (u >> 3) * 7;
+  o->c = two_bytes_at(p.c, k);
+  o->h = two_bytes_at(p.c, k + 1 + ((u & 7) >> 1));
+  o->s = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));
+}
+UNPACK {
+  int g = u & 7;
+  uint h = r->h >> 8 * (g & 1);
+  uint s = r->s >> 4 * (g & 3) & 15;
+  for (int k = 0; k < 4; k++) {
+    uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
+    uint2 e = (uint2)(tab[(n & 255) | (h >> 2 * k & 1) << 8], tab[(n >> 8 & 255) | (h >> (2 * k + 1) & 1) << 8]);
+    put_signed(o, 2 * k, e, r->b >> 8 * k);
+  }
+  one_scale(o, half_bits(r->c) * (float)(1 + 2 * s), 0);
+}
 
 #elif FORMAT == 19 // IQ1_S
 #define BLOCK_BYTES 50
@@ -418,10 +556,16 @@ UNPACK(int g = u & 7; uint h = r->h >> 8 * (g & 1); uint s = r->s >> 4 * (g & 3)
 #define SCALES 1
 #define OFFSETS 0
 RAW3(uint a, ushort b, ushort c)
-FETCH(o->a = word_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = two_bytes_at(p.c, u >> 3);)
-UNPACK(uint w = r->b; for (int k = 0; k < 4; k++)
-  put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (w >> 3 * k & 7) << 8), w >> 15);
-  one_scale(o, half_bits(r->c) * (float)(2 * (w >> 12 & 7) + 1) * 0.125f, 0);)
+FETCH {
+  o->a = word_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+  o->c = two_bytes_at(p.c, u >> 3);
+}
+UNPACK {
+  uint w = r->b;
+  for (int k = 0; k < 4; k++) put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (w >> 3 * k & 7) << 8), w >> 15);
+  one_scale(o, half_bits(r->c) * (float)(2 * (w >> 12 & 7) + 1) * 0.125f, 0);
+}
 
 #elif FORMAT == 29 // IQ1_M
 #define BLOCK_BYTES 56
@@ -432,14 +576,24 @@ UNPACK(uint w = r->b; for (int k = 0; k < 4; k++)
 #define SCALES 2
 #define OFFSETS 0
 RAW3(uint a, ushort b, uint2 c)
-FETCH(o->a = word_at(p.a, u); o->b = two_bytes_at(p.b, u); o->c = two_at(p.c, u >> 3);)
-UNPACK(for (int k = 0; k < 4; k++) {
-  uint n = r->b >> 4 * k;
-  put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (n & 7) << 8), n >> 3 & 1);
-} float d = half_bits((ushort)((r->c.x >> 12 & 15) | (r->c.x >> 28) << 4 | (r->c.y >> 12 & 15) << 8 | (r->c.y >> 28) << 12));
-int g = u & 7; /* groups of 16: 2g and 2g+1, four to a word of 16 bits */
-uint w = (g < 4 ? r->c.x : r->c.y) >> 16 * (g >> 1 & 1) >> 6 * (g & 1);
-o->s0 = d * (float)(2 * (w & 7) + 1) * 0.125f; o->s1 = d * (float)(2 * (w >> 3 & 7) + 1) * 0.125f; o->m0 = 0; o->m1 = 0;)
+FETCH {
+  o->a = word_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+  o->c = two_at(p.c, u >> 3);
+}
+UNPACK {
+  for (int k = 0; k < 4; k++) {
+    uint n = r->b >> 4 * k;
+    put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (n & 7) << 8), n >> 3 & 1);
+  }
+  float d = half_bits((ushort)((r->c.x >> 12 & 15) | (r->c.x >> 28) << 4 | (r->c.y >> 12 & 15) << 8 | (r->c.y >> 28) << 12));
+  int g = u & 7;
+  /* groups of 16: 2g and 2g+1, four to a word of 16 bits */ uint w = (g < 4 ? r->c.x : r->c.y) >> 16 * (g >> 1 & 1) >> 6 * (g & 1);
+  o->s0 = d * (float)(2 * (w & 7) + 1) * 0.125f;
+  o->s1 = d * (float)(2 * (w >> 3 & 7) + 1) * 0.125f;
+  o->m0 = 0;
+  o->m1 = 0;
+}
 
 #elif FORMAT == 20 // IQ4_NL
 #define BLOCK_BYTES 18
@@ -450,8 +604,14 @@ o->s0 = d * (float)(2 * (w & 7) + 1) * 0.125f; o->s1 = d * (float)(2 * (w >> 3 &
 #define SCALES 1
 #define OFFSETS 0
 RAW2(uint4 a, ushort b)
-FETCH(o->a = four_at(p.a, u); o->b = two_bytes_at(p.b, u);)
-UNPACK(all_levels(o, r->a, LEVELS4); one_scale(o, half_bits(r->b), 0);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+}
+UNPACK {
+  all_levels(o, r->a, LEVELS4);
+  one_scale(o, half_bits(r->b), 0);
+}
 
 #elif FORMAT == 23 // IQ4_XS: plane b as the first 8 bytes of a block
 #define BLOCK_BYTES 136
@@ -462,9 +622,16 @@ UNPACK(all_levels(o, r->a, LEVELS4); one_scale(o, half_bits(r->b), 0);)
 #define SCALES 1
 #define OFFSETS 0
 RAW2(uint4 a, uint2 b)
-FETCH(o->a = four_at(p.a, u); o->b = two_at(p.b, u >> 3);)
-UNPACK(all_levels(o, r->a, LEVELS4); int g = u & 7; int n = (r->b.y >> 4 * g & 15) | (r->b.x >> (16 + 2 * g) & 3) << 4;
-       one_scale(o, half_bits((ushort)r->b.x) * (float)(n - 32), 0);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = two_at(p.b, u >> 3);
+}
+UNPACK {
+  all_levels(o, r->a, LEVELS4);
+  int g = u & 7;
+  int n = (r->b.y >> 4 * g & 15) | (r->b.x >> (16 + 2 * g) & 3) << 4;
+  one_scale(o, half_bits((ushort)r->b.x) * (float)(n - 32), 0);
+}
 
 #elif FORMAT == 39 // MXFP4
 #define BLOCK_BYTES 17
@@ -475,8 +642,14 @@ UNPACK(all_levels(o, r->a, LEVELS4); int g = u & 7; int n = (r->b.y >> 4 * g & 1
 #define SCALES 1
 #define OFFSETS 0
 RAW2(uint4 a, uint b)
-FETCH(o->a = four_at(p.a, u); o->b = p.b[u];)
-UNPACK(all_levels(o, r->a, LEVELS_E2M1); one_scale(o, as_float(r->b > 1 ? (r->b - 1) << 23 : 0x200000u << r->b), 0);)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = p.b[u];
+}
+UNPACK {
+  all_levels(o, r->a, LEVELS_E2M1);
+  one_scale(o, as_float(r->b > 1 ? (r->b - 1) << 23 : 0x200000u << r->b), 0);
+}
 
 #elif FORMAT == 40 // NVFP4
 #define BLOCK_BYTES 36
@@ -493,8 +666,17 @@ FN float half_e4m3(uint b) {
   return b == 127 ? 0 : v;
 }
 RAW2(uint4 a, ushort b)
-FETCH(o->a = four_at(p.a, u); o->b = two_bytes_at(p.b, u);)
-UNPACK(all_levels(o, r->a, LEVELS_E2M1); o->s0 = half_e4m3(r->b); o->s1 = half_e4m3(r->b >> 8); o->m0 = 0; o->m1 = 0;)
+FETCH {
+  o->a = four_at(p.a, u);
+  o->b = two_bytes_at(p.b, u);
+}
+UNPACK {
+  all_levels(o, r->a, LEVELS_E2M1);
+  o->s0 = half_e4m3(r->b);
+  o->s1 = half_e4m3(r->b >> 8);
+  o->m0 = 0;
+  o->m1 = 0;
+}
 
 #elif FORMAT == 41 // Q1_0
 #define BLOCK_BYTES 18
@@ -505,8 +687,15 @@ UNPACK(all_levels(o, r->a, LEVELS_E2M1); o->s0 = half_e4m3(r->b); o->s1 = half_e
 #define SCALES 1
 #define OFFSETS 1
 RAW2(uint a, ushort b)
-FETCH(o->a = word_at(p.a, u); o->b = two_bytes_at(p.b, u >> 2);)
-UNPACK(for (int f = 0; f < 8; f++) o->q[f] = r->a >> f & 0x01010101; float d = half_bits(r->b); one_scale(o, 2.0f * d, -d);)
+FETCH {
+  o->a = word_at(p.a, u);
+  o->b = two_bytes_at(p.b, u >> 2);
+}
+UNPACK {
+  for (int f = 0; f < 8; f++) o->q[f] = r->a >> f & 0x01010101;
+  float d = half_bits(r->b);
+  one_scale(o, 2.0f * d, -d);
+}
 
 #elif FORMAT == 42 // Q2_0
 #define BLOCK_BYTES 18
@@ -518,8 +707,15 @@ UNPACK(for (int f = 0; f < 8; f++) o->q[f] = r->a >> f & 0x01010101; float d = h
 #define OFFSETS 1
 #define BIAS 1
 RAW2(uint2 a, ushort b)
-FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u >> 1);)
-UNPACK(pairs(o, r->a); float d = half_bits(r->b); one_scale(o, d, -d);)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = two_bytes_at(p.b, u >> 1);
+}
+UNPACK {
+  pairs(o, r->a);
+  float d = half_bits(r->b);
+  one_scale(o, d, -d);
+}
 
 #elif FORMAT == 34 || FORMAT == 35 // TQ1_0, TQ2_0: digits of 0 to 2 as pairs
 #if FORMAT == 34
@@ -535,8 +731,15 @@ UNPACK(pairs(o, r->a); float d = half_bits(r->b); one_scale(o, d, -d);)
 #define OFFSETS 1
 #define BIAS 1
 RAW2(uint2 a, ushort b)
-FETCH(o->a = two_at(p.a, u); o->b = two_bytes_at(p.b, u >> 3);)
-UNPACK(pairs(o, r->a); float d = half_bits(r->b); one_scale(o, d, -d);)
+FETCH {
+  o->a = two_at(p.a, u);
+  o->b = two_bytes_at(p.b, u >> 3);
+}
+UNPACK {
+  pairs(o, r->a);
+  float d = half_bits(r->b);
+  one_scale(o, d, -d);
+}
 #endif
 
 // Four small numbers, each less bias.

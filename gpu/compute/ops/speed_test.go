@@ -38,7 +38,7 @@ func TestSpeed(t *testing.T) {
 			if i.CPU && os.Getenv("OUTCROP_GPU_CPU") == "" || only != "" && only != "1" && !strings.Contains(only, drv.Name()) {
 				continue
 			}
-			d, err := compute.Open(drv, i, compute.Options{})
+			d, err := compute.Open(drv, i, compute.Options{NoOverlap: os.Getenv("OUTCROP_NO_OVERLAP") != "", Cache: os.Getenv("OUTCROP_TEST_CACHE")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,19 +263,17 @@ func (s *speed) vec() {
 func us(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
 func (s *speed) rowsSweep() {
-	for _, nr := range []int{1, 2, 4} {
-		for _, defines := range [][]string{nil, {"UNROLL=2"}, {"STREAM=1"}} {
-			s.set.extra = defines
-			for _, t := range []uint32{12, 14, 8, 16, 1} {
-				if t == 1 && nr == 4 {
-					continue
-				}
-				l, _ := kernels.LayoutOf(t)
-				a, ad := s.vecTime(t, 14336, 4096, 1, nr)
-				b, bd := s.vecTime(t, 4096, 14336, 1, nr)
-				c, cd := s.vecTime(t, 4096, 4096, 1, nr)
-				fmt.Printf("  %d rows a wave %-18v %-8s %6.0f GB/s %7.2f us  %6.0f GB/s %7.2f us  4096x4096 %6.0f GB/s %7.2f us\n", nr, defines, l.Name, a, us(ad), b, us(bd), c, us(cd))
-			}
+	for _, c := range []struct {
+		nr      int
+		defines []string
+	}{{1, nil}, {2, nil}, {4, nil}, {1, []string{"DEPTH=1"}}, {1, []string{"DEPTH=4"}}, {2, []string{"DEPTH=1"}}, {2, []string{"DEPTH=4"}}, {1, []string{"STREAM=1"}}} {
+		s.set.extra = c.defines
+		for _, t := range []uint32{12, 14, 8, 16, 1} {
+			l, _ := kernels.LayoutOf(t)
+			a, ad := s.vecTime(t, 14336, 4096, 1, c.nr)
+			b, bd := s.vecTime(t, 4096, 14336, 1, c.nr)
+			d, dd := s.vecTime(t, 4096, 4096, 1, c.nr)
+			fmt.Printf("  %d rows a wave %-10v %-8s %6.0f GB/s %7.2f us  %6.0f GB/s %7.2f us  4096x4096 %6.0f GB/s %7.2f us\n", c.nr, c.defines, l.Name, a, us(ad), b, us(bd), d, us(dd))
 		}
 	}
 	s.set.extra = nil
