@@ -196,7 +196,7 @@ func statusError(status int, b []byte) error {
 	msg := text.Error + text.Message + text.Detail
 	if msg == "" {
 		msg = strings.TrimSpace(string(b[:min(len(b), 300)]))
-		if strings.HasPrefix(msg, "<") { // a page of some web server
+		if status == http.StatusNotFound && strings.HasPrefix(msg, "<") { // a page of some web server
 			msg = "with a web page: the program at this address runs no models"
 		}
 	}
