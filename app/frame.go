@@ -22,6 +22,7 @@ type frame struct {
 
 	title   *widget.Text
 	actions *fyne.Container
+	row     *fyne.Container // of the heading
 	state   *widget.Chip
 	light   *widget.Light
 	stack   *fyne.Container
@@ -49,8 +50,8 @@ func newFrame(a *App) *frame {
 	f.light = widget.NewLight(widget.StateUnknown)
 	f.state = widget.NewChip("", "", true, nil)
 	f.state.OnTapped = func() { a.engineMenu(f.state) }
-	head := widget.Inset(12, theme.Size(widget.SizePage), 8, theme.Size(widget.SizePage),
-		widget.H(10, widget.Flex(f.title), f.actions, f.light, f.state))
+	f.row = widget.H(10, widget.Flex(f.title), f.actions, f.light, f.state)
+	head := widget.Inset(12, theme.Size(widget.SizePage), 8, theme.Size(widget.SizePage), f.row)
 
 	f.stack = widget.Over()
 	f.sheets = widget.Over()
@@ -136,7 +137,15 @@ func (f *frame) heading(e entry, p page) {
 		name = t.title()
 	}
 	f.title.Set(name)
+	f.relayout()
+}
+
+// relayout lays heading and frame out again. A container that keeps its size
+// does not lay out by itself what changed inside it.
+func (f *frame) relayout() {
 	widget.Relayout(f.root)
+	widget.Relayout(f.row)
+	widget.Relayout(f.actions)
 }
 
 // retitle writes the title of the page in view again.
@@ -158,7 +167,7 @@ func (f *frame) engine(s EngineState) {
 	f.state.Set(words)
 	f.state.SetColor(color)
 	f.ended(s)
-	widget.Relayout(f.root)
+	f.relayout()
 }
 
 // ended says over every page why the engine ended and what helps, with one

@@ -120,6 +120,27 @@ func TestNarrowWindowShowsIconsAlone(t *testing.T) {
 	}
 }
 
+// The controls of a heading stand side by side, right of the title, also
+// after they were changed in a frame that keeps its size.
+func TestHeadingControlsDoNotOverlap(t *testing.T) {
+	r := newRig(t, LookDark)
+	for _, id := range []string{"packs", "monitor", "card", "chat", "packs"} {
+		r.a.visit(id)
+		r.pump()
+		end := float32(-1)
+		for _, o := range r.a.frame.actions.Objects {
+			if o.Position().X < end || o.Size().Width < o.MinSize().Width {
+				t.Errorf("%s: a control stands at %v with %v, the one before ends at %v", id, o.Position(), o.Size(), end)
+			}
+			end = o.Position().X + o.Size().Width
+		}
+		a, s := r.a.frame.actions, r.a.frame.state
+		if a.Position().X+end > s.Position().X || s.Position().X+s.Size().Width > r.a.frame.row.Size().Width+0.5 {
+			t.Errorf("%s: controls end at %v, the state stands at %v with %v in %v", id, a.Position().X+end, s.Position(), s.Size(), r.a.frame.row.Size())
+		}
+	}
+}
+
 func TestWindowSizeIsRemembered(t *testing.T) {
 	r := newRig(t, LookDark)
 	r.a.win.Resize(fyne.NewSize(1333, 777))
