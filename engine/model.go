@@ -27,6 +27,9 @@ type Options struct {
 	// FileTier they are read at load; with it, those used most take the place of
 	// others as they are wanted. 0: experts are used in the file's pages.
 	ExpertRAM int64
+	// Relay is how many bytes of RAM all weights together may take when some are
+	// held as copies in a layout that this processor multiplies faster. 0: none.
+	Relay int64
 	// Progress is told of loading and of prefill, from the goroutine that asked.
 	Progress func(phase string, done, total int64)
 	// Device names graphics devices: "cpu" or "" is none, "auto" every card once,
@@ -69,6 +72,7 @@ type Model struct {
 	experts experts
 	tiers   tierCounts
 	relief  *relief
+	relaid  relaid
 	turn    sync.Mutex // one forward pass at a time
 	tele    telemetry
 
@@ -154,6 +158,10 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	}
 	m.pool = newPool(threads)
 	m.tele.start(m)
+	if err := m.relay(ctx); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
+	}
 	return m, nil
 }
 
@@ -183,6 +191,7 @@ func (m *Model) Close() error {
 	if m.pool != nil {
 		m.pool.close()
 		m.pool = nil
+		defer m.unrelay()
 		if m.cards != nil {
 			defer m.closeDevices()
 			defer m.cards.close()

@@ -67,6 +67,9 @@ func (m *Model) Relieve(d guard.Decision) (offered int64) {
 	if d.Step > before && d.Step >= guard.GiveBack {
 		offered = m.giveBack(d.Step)
 	}
+	if d.Step >= guard.ShrinkRAM {
+		m.dropRelaid()
+	}
 	if s, ok := m.experts.(*shelves); ok {
 		switch {
 		case d.RAM < 0:
@@ -103,8 +106,8 @@ func (m *Model) adviseExpert(l *layer, e int, a gguf.Advice) (n int64) {
 		if b.none() {
 			continue
 		}
-		size := int64(b.rows) * int64(b.rowBytes)
 		if t := m.pack.file.Tensor(b.name); t != nil {
+			size := t.Bytes / int64(b.count)
 			_ = m.pack.file.Advise(t, int64(e)*size, size, a)
 			n += size
 		}

@@ -329,6 +329,9 @@ func (s *Session) forward(ctx context.Context, ids []token.ID, outputs int) erro
 	if m.pool == nil {
 		return errors.New("the model is closed")
 	}
+	if m.relaid.drop.Load() {
+		m.unrelay()
+	}
 	err := m.guarded(func() error { return m.forward(ctx, s.p, ids, outputs) })
 	if err != nil {
 		s.broken = m.recurrent

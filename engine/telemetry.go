@@ -86,6 +86,7 @@ func (t *telemetry) sample(m *Model) Sample {
 		Weights:       m.bytes,
 		KV:            t.kv.Load(),
 		Scratch:       t.scratch.Load(),
+		Relaid:        m.relaid.bytes.Load(),
 		Drafted:       t.drafted.Load(),
 		Accepted:      t.accepted.Load(),
 		Tokens:        t.tokens.Load(),

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"outcrop/engine"
+	"outcrop/engine/serve"
+	"outcrop/engine/vitals"
 )
 
 // benchResult is what --json prints.
@@ -96,7 +98,9 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 		}
 	}
 	began := time.Now()
-	m, err := engine.Load(ctx, pack, l.options())
+	opt := l.options()
+	opt.Relay = serve.RelayRoom(vitals.Live(), 4<<30) // as the server does where RAM is plenty
+	m, err := engine.Load(ctx, pack, opt)
 	if err != nil {
 		return benchResult{}, err
 	}

@@ -34,6 +34,7 @@ type serveFlags struct {
 	origins                   []string
 	queue                     int
 	guard                     string
+	force                     bool
 }
 
 const defaultListen = "127.0.0.1:8080"
@@ -76,6 +77,7 @@ func (p *Program) serveCommand() *cobra.Command {
 	fl.StringVar(&f.name, "name", "", "name that clients see for the pack")
 	fl.IntVar(&f.queue, "queue", 0, "requests that may wait; 0: 64")
 	fl.StringVar(&f.guard, "guard", "daily", "how much memory stays free for others: full (least), daily, busy (most), or off")
+	fl.BoolVar(&f.force, "force", false, "load a pack that does not fit by the plan")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not log requests")
 	fl.BoolVar(&f.parent, strings.TrimPrefix(launch.ParentFlag, "--"), false, "end when standard input does")
 	fl.MarkHidden(strings.TrimPrefix(launch.ParentFlag, "--"))
@@ -141,7 +143,7 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 				srv.Loading("reading weights", done, total)
 			}
 		}
-		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Options: opt})
+		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Force: f.force, Options: opt})
 		if err == nil {
 			for _, n := range b.Info.Notes {
 				o.Log.Warn(n)

@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"strings"
 	"time"
 
 	"outcrop/engine"
@@ -19,6 +21,7 @@ type Spec struct {
 	Demo    bool   // it is the starter
 	Guard   string // preset of the memory guard; "" is daily
 	Profile string // file that keeps which experts are used most; "" keeps none
+	Force   bool   // load a pack that the plan says does not fit
 	Options engine.Options
 }
 
@@ -48,7 +51,10 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := place(p, &o)
+	notes, err := place(vitals.Live(), p, &o, sp)
+	if err != nil {
+		return nil, err
+	}
 	m, err := engine.Load(ctx, p, o)
 	if err != nil {
 		return nil, err
@@ -86,16 +92,16 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 }
 
 // place asks the plan where the pack will live and sets what follows from it.
-// The notes say what a person should know: that the experts stay in the file,
-// or that memory will be short and what would help. Nothing is refused here:
-// weights are mapped, so too little RAM makes an engine slow, and the guard
-// watches the rest.
-func place(p *engine.Pack, o *engine.Options) (notes []string) {
+// The notes say what a person should know, such as that the experts stay in the
+// file. A pack whose plan would leave less than the floor is refused with the
+// numbers and what would help, since the guard could only end its answers
+// later; Spec.Force loads it all the same.
+func place(root fs.FS, p *engine.Pack, o *engine.Options, sp Spec) (notes []string, err error) {
 	facts, err := p.PlanFacts()
 	if err != nil {
-		return nil // the load says why
+		return nil, nil // the load says why
 	}
-	mem := memoryNow(vitals.Live())
+	mem := memoryNow(root)
 	m := plan.Machine{Threads: max(o.Threads, 1)}
 	if mem.RAMTotal.Known {
 		m.RAMTotal = plan.Known(mem.RAMTotal.N, "vitals")
@@ -103,13 +109,17 @@ func place(p *engine.Pack, o *engine.Options) (notes []string) {
 	if mem.RAMAvailable.Known {
 		m.RAMAvailable = plan.Known(mem.RAMAvailable.N, "vitals")
 	}
-	w := plan.Wishes{Context: o.Context, KV: o.KV, Chunk: o.Chunk}
+	floor := guardConfig(sp.Guard, root).RAMFloor
+	w := plan.Wishes{Context: o.Context, KV: o.KV, Chunk: o.Chunk, RAMFloor: floor, NoDraft: o.Draft == "off"}
 	if w.Context == 0 {
 		w.Context = min(max(facts.Trained, 1), engine.DefaultContext)
 	}
 	pl, err := plan.Make(facts, m, w)
 	if err != nil {
-		return nil
+		return nil, nil // impossible wishes: the load names them
+	}
+	if pl.Placement == plan.AllRAM && pl.Fits && o.Relay == 0 {
+		o.Relay = RelayRoom(root, floor)
 	}
 	if pl.Placement == plan.AllFile {
 		o.FileTier = true
@@ -118,15 +128,31 @@ func place(p *engine.Pack, o *engine.Options) (notes []string) {
 			o.ExpertRAM = pl.ExpertRAM
 		}
 	}
-	if !pl.Fits {
-		for _, s := range pl.Short {
-			notes = append(notes, fmt.Sprintf("%s is short of %d MiB: %s", s.Where, s.Bytes>>20, s.Why))
-		}
-		for _, r := range pl.Remedies {
-			notes = append(notes, "would fit: "+r.Text)
-		}
+	if pl.Fits {
+		return notes, nil
 	}
-	return notes
+	var short, help []string
+	for _, s := range pl.Short {
+		short = append(short, fmt.Sprintf("%s is short of %d MiB (%s)", s.Where, s.Bytes>>20, s.Why))
+	}
+	for _, r := range pl.Remedies {
+		help = append(help, "would fit: "+r.Text)
+	}
+	if sp.Force {
+		return append(append(notes, short...), help...), nil
+	}
+	help = append(help, "or load it all the same with --force")
+	return nil, fmt.Errorf("%s does not fit: %s; %s", p.Name, strings.Join(short, ", "), strings.Join(help, "; "))
+}
+
+// RelayRoom is how much RAM all weights of a pack may take when copies in a
+// faster layout are made: what is available, less the floor and room for caches.
+func RelayRoom(root fs.FS, floor int64) int64 {
+	a := memoryNow(root).RAMAvailable
+	if !a.Known {
+		return 0
+	}
+	return max(0, a.N-floor-1<<30)
 }
 
 // defaultsOf reads the settings that a pack's makers recommend

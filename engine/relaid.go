@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+
+	"outcrop/engine/gguf"
+	"outcrop/engine/quant"
+)
+
+// relaid keeps copies of weights in a layout that this processor multiplies
+// faster (quant.Format.Faster: the same results to the last bit). The pages of
+// the file that a copy stands for are offered back, so that memory does not
+// double. The guard may have the copies dropped: then the file is used again.
+type relaid struct {
+	copies []relaidCopy
+	bytes  atomic.Int64 // of all copies
+	drop   atomic.Bool  // to be dropped before the next pass
+}
+
+// relaidCopy is one matrix, or one matrix of all experts of a layer.
+type relaidCopy struct {
+	w    *matrix
+	file matrix // w as it lies in the file
+	mem  region
+}
+
+// relay makes the copies, as far as all weights together stay within
+// Options.Relay bytes: copies, and what is used in the file's pages. Workers
+// must be there. Not for experts that come and go, nor for cards, which have
+// layouts of their own.
+func (m *Model) relay(ctx context.Context) error {
+	o := &m.options
+	if o.Relay <= 0 || o.FileTier || o.ExpertRAM != 0 || m.cards != nil {
+		return nil
+	}
+	total := m.pack.size
+	var ws []*matrix
+	var want int64
+	for i := range m.layers {
+		for _, w := range m.layers[i].matrices() {
+			f := w.f
+			if w.none() || f.Faster() == nil {
+				continue
+			}
+			n := w.bytes() / int64(f.Bytes) * int64(f.Faster().Bytes)
+			if total+n-w.bytes() > o.Relay {
+				continue
+			}
+			total += n - w.bytes()
+			want += n
+			ws = append(ws, w)
+		}
+	}
+	var done int64
+	for _, w := range ws {
+		if err := ctx.Err(); err != nil {
+			m.unrelay()
+			return err
+		}
+		fast := w.f.Faster()
+		n := int(w.bytes()) / w.f.Bytes * fast.Bytes
+		mem, err := newRegion(n)
+		if err != nil {
+			break // no copy is needed for a right answer
+		}
+		j := relayJob{f: w.f, src: w.data, dst: mem.mem, blocks: len(w.data) / w.f.Bytes, out: fast.Bytes}
+		m.pool.run(&j, j.parts())
+		c := relaidCopy{w: w, file: *w, mem: mem}
+		w.data, w.f, w.rowBytes = mem.mem, fast, fast.RowBytes(w.cols)
+		m.relaid.copies = append(m.relaid.copies, c)
+		m.relaid.bytes.Add(int64(n))
+		if t := m.pack.file.Tensor(w.name); t != nil {
+			_ = m.pack.file.Advise(t, 0, t.Bytes, gguf.DontNeed)
+		}
+		if done += int64(n); o.Progress != nil {
+			o.Progress("relay", done, want)
+		}
+	}
+	return nil
+}
+
+// unrelay goes back to the file. No pass may run.
+func (m *Model) unrelay() {
+	r := &m.relaid
+	for i := range r.copies {
+		c := &r.copies[i]
+		c.w.data, c.w.f, c.w.rowBytes = c.file.data, c.file.f, c.file.rowBytes
+		r.bytes.Add(-int64(len(c.mem.mem)))
+		c.mem.free()
+	}
+	r.copies = nil
+	r.drop.Store(false)
+}
+
+// dropRelaid has the copies dropped: before the next pass, or at once when
+// none runs.
+func (m *Model) dropRelaid() {
+	if m.relaid.bytes.Load() == 0 {
+		return
+	}
+	m.relaid.drop.Store(true)
+	if m.turn.TryLock() {
+		m.unrelay()
+		m.turn.Unlock()
+	}
+}
+
+// matrices are those of a layer that products read as they lie in memory.
+func (l *layer) matrices() []*matrix {
+	return []*matrix{
+		&l.q, &l.k, &l.v, &l.o, &l.qkv, &l.z, &l.deltaOut, &l.gate, &l.up, &l.down,
+		&l.gates.matrix, &l.ups.matrix, &l.downs.matrix, &l.shGate, &l.shUp, &l.shDown,
+	}
+}
+
+// relayJob lays out blocks anew, a piece a part.
+type relayJob struct {
+	f        *quant.Format
+	src, dst []byte
+	blocks   int
+	out      int // bytes of a block in the new layout
+}
+
+const relayPiece = 4096 // blocks
+
+func (j *relayJob) parts() int { return (j.blocks + relayPiece - 1) / relayPiece }
+
+func (j *relayJob) part(i int, _ *worker) {
+	lo, hi := i*relayPiece, min((i+1)*relayPiece, j.blocks)
+	quant.Relay(j.dst[lo*j.out:hi*j.out], j.f, j.src[lo*j.f.Bytes:hi*j.f.Bytes])
+}
