@@ -61,9 +61,7 @@ func (l *loadFlags) check(c *cobra.Command) error {
 func (l *loadFlags) options() engine.Options {
 	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
 	o.Device, o.Placement.CPUExperts = l.device, l.cpuExperts
-	if dir, err := os.UserCacheDir(); err == nil {
-		o.KernelCache = filepath.Join(dir, "outcrop", "kernels")
-	}
+	o.KernelCache = filepath.Join(catalog.CacheDir(), "kernels")
 	if l.expertRAM > 0 {
 		o.ExpertRAM <<= 20
 	}

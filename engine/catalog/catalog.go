@@ -77,7 +77,9 @@ func DataDir() string {
 	return filepath.Join(xdg.DataHome, "outcrop")
 }
 
-func cacheDir() string {
+// CacheDir is where the program keeps what it can make again: below OUTCROP_HOME
+// if that is set, else the user's cache folder.
+func CacheDir() string {
 	if home := os.Getenv("OUTCROP_HOME"); home != "" {
 		return filepath.Join(home, "cache")
 	}
@@ -85,7 +87,7 @@ func cacheDir() string {
 }
 
 // Open opens the list of this user. A list that is not there yet is empty.
-func Open() *Catalog { return At(DataDir(), cacheDir()) }
+func Open() *Catalog { return At(DataDir(), CacheDir()) }
 
 // At opens the list in another folder, with its own cache.
 func At(data, cache string) *Catalog {

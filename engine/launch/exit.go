@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ func (k killCounts) since(old killCounts) killCounts {
 // explain turns what is known of an end into words. It is pure.
 func explain(f facts) Exit {
 	e := Exit{Code: f.code, Signal: f.signal, Stopped: f.stopped, Ran: f.ran, Before: f.before, Log: f.log}
-	last := lastLine(f.log)
+	last := lastMessage(f.log)
 	switch {
 	case f.stopped:
 		e.Text = "The engine was stopped."
@@ -177,14 +178,26 @@ func panicked(log []string) string {
 	return ""
 }
 
-// lastLine is the last line that is not empty, without the program's name.
-func lastLine(log []string) string {
+// lastMessage is the last thing the engine said: its error, which begins with
+// the program's name and may have several lines, or else its last line. Where
+// to look for help is for people at a terminal, and the log of requests is no message.
+func lastMessage(log []string) string {
+	var lines []string // the last first
 	for i := len(log) - 1; i >= 0; i-- {
-		if l := strings.TrimSpace(log[i]); l != "" {
-			return strings.TrimPrefix(l, "outcrop: ")
+		l := strings.TrimSpace(log[i])
+		if m, ok := strings.CutPrefix(l, "outcrop: "); ok {
+			lines = append(lines, m)
+			slices.Reverse(lines)
+			return strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
+		}
+		if l != "" && !strings.HasPrefix(l, "See '") && !strings.HasPrefix(l, "time=") {
+			lines = append(lines, l)
 		}
 	}
-	return ""
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
 }
 
 func sentence(s string) string {

@@ -32,6 +32,8 @@ func TestExplain(t *testing.T) {
 		{"disk gone", facts{signal: "SIGBUS"}, false, []string{"mapped file"}},
 		{"error", facts{code: 1, log: []string{"x", "outcrop: open pack a.gguf: bad magic", ""}}, false, []string{"with an error: open pack a.gguf: bad magic."}},
 		{"usage", facts{code: 2, log: []string{"unknown flag: --x"}}, false, []string{"how it was started"}},
+		{"error of several lines", facts{code: 1, log: []string{"time=1 msg=x", "outcrop: no device x:", "opencl: nothing", "cuda: no library"}}, false, []string{"with an error: no device x: opencl: nothing; cuda: no library."}},
+		{"usage with help", facts{code: 2, log: []string{"outcrop: unknown flag: --x", "See 'outcrop serve --help'."}}, false, []string{"how it was started: unknown flag: --x."}},
 		{"panic", facts{code: 2, log: []string{"panic: runtime error: index out of range", "", "goroutine 1 [running]:"}}, false, []string{"fault of its own: runtime error"}},
 		{"silent", facts{code: 7}, false, []string{"exit code 7"}},
 		{"end by itself", facts{code: 0}, false, []string{"without an error"}},
