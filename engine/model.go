@@ -73,6 +73,7 @@ type Model struct {
 	tiers   tierCounts
 	relief  *relief
 	relaid  relaid
+	maps    residencyMaps
 	turn    sync.Mutex // one forward pass at a time
 	tele    telemetry
 

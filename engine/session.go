@@ -333,6 +333,9 @@ func (s *Session) forward(ctx context.Context, ids []token.ID, outputs int) erro
 		m.unrelay()
 	}
 	err := m.guarded(func() error { return m.forward(ctx, s.p, ids, outputs) })
+	if m.maps.wanted.Load() {
+		m.mapResidency()
+	}
 	if err != nil {
 		s.broken = m.recurrent
 	}

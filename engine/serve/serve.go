@@ -67,6 +67,8 @@ type Backend struct {
 	Template  *token.Template
 	Session   Session
 	Telemetry func() engine.Sample
+	// Residency is where the experts are; nil where nobody tells.
+	Residency func() *engine.ResidencyMap
 	Defaults  Defaults
 	Loaded    time.Time
 	Close     func() error // may be nil

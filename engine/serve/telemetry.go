@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"math"
 	"net/http"
 	"runtime"
 	"sync"
@@ -116,12 +117,29 @@ func (t *telemetry) read() wire.Sample {
 		e = b.Telemetry()
 		out.Pack = b.Name
 		out.Tiers = tiers(e.Experts)
+		if b.Residency != nil {
+			out.Residency = residency(b.Residency())
+		}
 	}
 	out.Guard = t.s.guardNow(e)
 	if t.s.o.Cards != nil {
 		if cards := t.s.o.Cards(now); cards != nil {
 			out.Cards = cards
 		}
+	}
+	return out
+}
+
+// residency puts a map of the experts on the wire. Shares are cut to four
+// digits: a large model has ten thousand of them in every reading.
+func residency(r *engine.ResidencyMap) *wire.Residency {
+	if r == nil {
+		return nil
+	}
+	out := &wire.Residency{Layers: r.Layers, Experts: r.Experts, Tier: make([]uint8, len(r.Tier)), Use: make([]float64, len(r.Use))}
+	for i, t := range r.Tier {
+		out.Tier[i] = map[engine.Tier]uint8{engine.TierSlot: 1, engine.TierRAM: 2, engine.TierFile: 3}[t]
+		out.Use[i] = math.Round(r.Use[i]*1e4) / 1e4
 	}
 	return out
 }
