@@ -41,7 +41,8 @@ type BenchResult struct {
 	Share         float64 `json:"share"`           // of that bandwidth
 
 	Threads      int    `json:"threads"`
-	Kernel       string `json:"kernel"`
+	Kernel       string `json:"kernel"` // of the CPU's products
+	Device       string `json:"device"` // "CPU", or the graphics devices that run layers
 	KV           string `json:"kv"`
 	PeakRSSBytes int64  `json:"peak_rss_bytes"` // 0: not known on this system
 }
@@ -61,7 +62,10 @@ func Bench(ctx context.Context, m *Model, o BenchOptions) (BenchResult, error) {
 	def(&o.Runs, 3)
 	r := BenchResult{
 		Model: m.pack.Name, Arch: m.spec.arch, Prompt: o.Prompt, Generate: o.Generate, Depth: o.Depth, Runs: o.Runs,
-		Threads: m.Threads(), Kernel: m.Kernel(), KV: m.kv.String(),
+		Threads: m.Threads(), Kernel: m.Kernel(), KV: m.kv.String(), Device: "CPU",
+	}
+	if d := m.deviceSample(); d.Name != "" {
+		r.Device = d.Name
 	}
 	need := max(o.Depth+o.Prompt, o.Depth+o.Generate, 1)
 	if need > m.context {

@@ -70,7 +70,7 @@ func (p *Program) benchCommand() *cobra.Command {
 				{"prompt", fmt.Sprintf("%d tokens, %.1f tok/s", r.Prompt, r.PrefillTokS)},
 				{"answer", fmt.Sprintf("%d tokens, %.1f tok/s, %.2f ms a step", r.Generate, r.DecodeTokS, r.MsPerStep)},
 				{"read", fmt.Sprintf("%s a token, %.1f GB/s, %.0f %% of the %.1f GB/s these threads can read", size(r.BytesPerToken), r.GBs, 100*r.Share, r.BandwidthGBs)},
-				{"threads", fmt.Sprint(r.Threads)}, {"kernels", r.Kernel}, {"KV", r.KV}, {"peak memory", peak},
+				{"threads", fmt.Sprint(r.Threads)}, {"kernels", r.Kernel}, {"runs on", r.Device}, {"KV", r.KV}, {"peak memory", peak},
 			})
 			return nil
 		},

@@ -231,7 +231,7 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []string{"prefill_tok_s", "decode_tok_s", "threads", "kernel", "peak_rss_bytes"} {
+	for _, k := range []string{"prefill_tok_s", "decode_tok_s", "threads", "kernel", "device", "peak_rss_bytes"} {
 		if v, ok := m[k]; !ok || v == 0.0 || v == "" || v == nil && runtime.GOOS == "linux" {
 			t.Errorf("%s is %v", k, v)
 		}

@@ -213,7 +213,7 @@ func TestTelemetryStream(t *testing.T) {
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(l, "data: ")), &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Pack != "test" || m.Engine.Phase != "idle" || m.Engine.Use.Weights != 1000 || m.Process.PID != os.Getpid() || len(m.Cards) != 1 || m.Cards[0].VRAM.Known {
+	if m.Pack != "test" || m.Engine.Phase != "idle" || m.Engine.Use.Weights != 1000 || m.Engine.Device != "CPU" || m.Process.PID != os.Getpid() || len(m.Cards) != 1 || m.Cards[0].VRAM.Known {
 		t.Errorf("got %+v", m)
 	}
 	if runtime.GOOS == "linux" && (!m.Memory.Total.Known || !m.Process.RSS.Known || m.Memory.Level == "") {

@@ -185,6 +185,9 @@ func (s *Server) engineNow() wire.Engine {
 	e.ContextUsed, e.ContextSize = t.ContextUsed, t.ContextSize
 	e.Tokens, e.Drafted, e.Accepted = t.Tokens, t.Drafted, t.Accepted
 	e.Threads, e.Kernel = t.Threads, t.Kernel
+	if t.Device.Name != "" {
+		e.Device = t.Device.Name
+	}
 	e.Use = wire.Use{Weights: t.Weights, KV: t.KV, Scratch: t.Scratch, Relaid: t.Relaid}
 	if e.Phase != "decode" {
 		// Rates are those of now: while nothing is decoded, none is.
