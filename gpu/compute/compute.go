@@ -30,7 +30,7 @@ type Driver interface {
 // Drivers lists the real drivers, preferred ones first. The same card may be
 // offered by several; Info.PCI tells.
 func Drivers() []Driver {
-	return []Driver{CUDA(), OpenCL()}
+	return []Driver{CUDA(), LevelZero(), OpenCL()}
 }
 
 // Info is what a driver says of a device. Zero means unknown.
@@ -89,8 +89,10 @@ type Options struct {
 	Build time.Duration
 	// Cache is a folder for compiled kernels. Empty: nothing is kept.
 	Cache string
-	// NoOverlap starts no kernel before the one before it has ended.
-	NoOverlap bool
+	// Overlap lets kernels start before the one before them has ended, on NVIDIA
+	// cards of capability 9.0. Off until products have been compared on such a
+	// card with it: they read weights ahead.
+	Overlap bool
 	// Plain compiles without optimisation: a quarter of the compile time, for
 	// tests on slow compilers.
 	Plain bool

@@ -184,7 +184,7 @@ func (d *Device) Do(fn func(q *Queue) error) error {
 
 // Load compiles a module for the device, or takes it from the cache.
 func (d *Device) Load(m kernels.Module) (*Program, error) {
-	p := &Program{dev: d, name: m.Name, waits: m.Waits && !d.opts.NoOverlap, kernels: map[string]*Kernel{}}
+	p := &Program{dev: d, name: m.Name, waits: m.Waits && d.opts.Overlap, kernels: map[string]*Kernel{}}
 	err := d.run(d.opts.Build, func() (err error) {
 		p.ref, err = d.back.build(source{Module: m, features: d.info.Features, cache: d.opts.Cache, plain: d.opts.Plain})
 		if err == nil {

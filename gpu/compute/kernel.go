@@ -37,6 +37,9 @@ func (s source) options() string {
 	}
 	if f.Intel > 0 {
 		o = append(o, fmt.Sprintf("-DINTEL=%d", f.Intel))
+		if s.Large {
+			o = append(o, "-cl-intel-256-GRF-per-thread")
+		}
 	}
 	if f.DPAS {
 		o = append(o, "-DDPAS=1")

@@ -23,6 +23,9 @@ type Module struct {
 	// Waits says that every kernel begins with BEGIN or WAIT of common.cl, so that
 	// it may be launched before the one before it has ended.
 	Waits bool
+	// Large says that the kernels want twice the registers on Intel, at half the
+	// threads; without, they spill.
+	Large bool
 }
 
 // file gives the text of a file of this folder.
@@ -174,6 +177,7 @@ func Mul(l Layout, columns int) Module {
 	}
 	m := Module{
 		Name:    fmt.Sprintf("mul_%s_%d_%d", l.word(), columns, l.Rows),
+		Large:   columns > 2,
 		Text:    join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + times("mulglu.cl", columns),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4", fmt.Sprintf("DEPTH=%d", depth)},

@@ -2,7 +2,8 @@
 //
 // Without a card that is PoCL, the OpenCL platform for processors (Debian
 // package pocl-opencl-icd). OUTCROP_TEST_GPU=1 adds every card that a driver
-// finds; OUTCROP_TEST_GPU=opencl,cuda only those drivers'.
+// finds; OUTCROP_TEST_GPU=opencl,cuda only those drivers'. OUTCROP_TEST_OVERLAP=1
+// sets compute.Options.Overlap.
 package computetest
 
 import (
@@ -47,7 +48,7 @@ func Each(t *testing.T, fn func(t *testing.T, d *compute.Device)) {
 // Open opens a device and closes it at the end of the test.
 func Open(t testing.TB, drv compute.Driver, i compute.Info) *compute.Device {
 	t.Helper()
-	d, err := compute.Open(drv, i, compute.Options{Cache: os.Getenv("OUTCROP_TEST_CACHE"), Plain: i.CPU})
+	d, err := compute.Open(drv, i, compute.Options{Cache: os.Getenv("OUTCROP_TEST_CACHE"), Plain: i.CPU, Overlap: os.Getenv("OUTCROP_TEST_OVERLAP") != ""})
 	if err != nil {
 		t.Fatal(err)
 	}

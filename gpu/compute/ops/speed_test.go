@@ -38,7 +38,7 @@ func TestSpeed(t *testing.T) {
 			if i.CPU && os.Getenv("OUTCROP_GPU_CPU") == "" || only != "" && only != "1" && !strings.Contains(only, drv.Name()) {
 				continue
 			}
-			d, err := compute.Open(drv, i, compute.Options{NoOverlap: os.Getenv("OUTCROP_NO_OVERLAP") != "", Cache: os.Getenv("OUTCROP_TEST_CACHE")})
+			d, err := compute.Open(drv, i, compute.Options{Overlap: os.Getenv("OUTCROP_TEST_OVERLAP") != "", Cache: os.Getenv("OUTCROP_TEST_CACHE")})
 			if err != nil {
 				t.Fatal(err)
 			}

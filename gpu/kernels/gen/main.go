@@ -116,7 +116,11 @@ func toSPIRV(tmp, device string, m kernels.Module) ([]byte, error) {
 	}
 	out := filepath.Join(tmp, "o")
 	os.RemoveAll(out)
-	cmd := exec.Command("ocloc", "compile", "-device", device, "-file", src, "-out_dir", out, "-options", strings.Join(defines(m, kernels.SPIRVOptions), " "))
+	options := defines(m, kernels.SPIRVOptions)
+	if m.Large {
+		options = append(options, "-cl-intel-256-GRF-per-thread")
+	}
+	cmd := exec.Command("ocloc", "compile", "-device", device, "-file", src, "-out_dir", out, "-options", strings.Join(options, " "))
 	log, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(log), "spilled around") {
 		return nil, fmt.Errorf("ocloc: %v\n%s", err, log)
