@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +67,9 @@ const sourceFile = "download.json"
 
 // Get downloads what is missing of s and returns the path of the first file.
 // Cancelling ctx pauses: calling it again, also after a restart, goes on.
-func (d *Downloader) Get(ctx context.Context, s Source, progress func(Progress)) (string, error) {
+// One that failed before its first byte leaves nothing behind: there is
+// nothing to go on with.
+func (d *Downloader) Get(ctx context.Context, s Source, progress func(Progress)) (path string, err error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -87,9 +90,17 @@ func (d *Downloader) Get(ctx context.Context, s Source, progress func(Progress))
 	} else if !ok {
 		return "", fmt.Errorf("%s is being downloaded by another copy of the program", s.Name)
 	}
+	empty := func() bool { return false }
 	defer func() {
+		nothing := err != nil && ctx.Err() == nil && empty()
+		if nothing {
+			os.Remove(filepath.Join(dir, sourceFile))
+		}
 		lock.Unlock()
 		os.Remove(filepath.Join(dir, ".lock"))
+		if nothing {
+			os.Remove(dir) // stays when something else lies in it
+		}
 	}()
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -109,6 +120,9 @@ func (d *Downloader) Get(ctx context.Context, s Source, progress func(Progress))
 		}
 	}
 	j.start = j.have
+	empty = func() bool {
+		return !slices.ContainsFunc(s.Files, func(f RemoteFile) bool { return j.onDisk(f) > 0 })
+	}
 	if err := j.checkRoom(); err != nil {
 		return "", err
 	}
@@ -153,13 +167,16 @@ func (d *Downloader) Unfinished() ([]Unfinished, error) {
 }
 
 // Discard deletes what an unfinished download left. It refuses to touch one
-// that is complete.
+// that is complete; where nothing is left there is nothing to do.
 func (d *Downloader) Discard(name string) error {
 	folder, err := safeName(name)
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(d.Dir, folder)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	b, err := os.ReadFile(filepath.Join(dir, sourceFile))
 	if err != nil {
 		return fmt.Errorf("discard %s: no unfinished download of this name", name)
@@ -210,11 +227,14 @@ func (d *Downloader) get(ctx context.Context, address string, header http.Header
 	}
 	hc := d.HTTP
 	if hc == nil {
-		hc = http.DefaultClient
+		hc = plainClient
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
 		var ue *url.Error
+		if errors.Is(err, errRedirect) {
+			return nil, fatal{fmt.Errorf("%s: %w", req.URL.Host, errRedirect)}
+		}
 		if errors.As(err, &ue) && ctx.Err() == nil {
 			return nil, fmt.Errorf("%s: %w", req.URL.Host, ue.Err)
 		}
@@ -222,6 +242,16 @@ func (d *Downloader) get(ctx context.Context, address string, header http.Header
 	}
 	return resp, nil
 }
+
+// errRedirect is an address that leads nowhere, however often it is asked.
+var errRedirect = errors.New("the address leads in a circle, or to something that is no web address")
+
+var plainClient = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	if len(via) >= 10 || r.URL.Scheme != "https" && r.URL.Scheme != "http" {
+		return errRedirect
+	}
+	return nil
+}}
 
 // httpError says what a status means for a person, and what helps.
 func httpError(resp *http.Response, what string) error {

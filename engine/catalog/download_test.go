@@ -260,11 +260,36 @@ func TestWrongThings(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(d.Dir, "p", "p.gguf")); err == nil {
 			t.Errorf("%s: was taken for a pack", c.name)
 		}
+		// Nothing came, so nothing is left to go on with.
+		if u, err := d.Unfinished(); err != nil || len(u) != 0 {
+			t.Errorf("%s: unfinished: %v, %v", c.name, u, err)
+		}
 		if err := d.Discard("p"); err != nil {
 			t.Errorf("%s: discard: %v", c.name, err)
 		}
 		if _, err := os.Stat(filepath.Join(d.Dir, "p")); err == nil {
 			t.Errorf("%s: discard left the folder", c.name)
+		}
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	n := 0
+	d, url := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n++
+		to := r.URL.Path
+		if to == "/file.gguf" {
+			to = "file:///etc/passwd"
+		}
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+	}))
+	d.HTTP = nil
+	for _, name := range []string{"loop.gguf", "file.gguf"} {
+		n = 0
+		_, err := d.Get(context.Background(), Source{Name: "p", Files: []RemoteFile{{URL: url + "/" + name, Name: name, Size: -1}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "leads in a circle") || n > 10 {
+			t.Errorf("%s: %d requests, %v", name, n, err)
 		}
 	}
 }
