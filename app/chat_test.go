@@ -3,6 +3,7 @@ package app
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/test"
@@ -317,4 +318,39 @@ func TestDraftIsKept(t *testing.T) {
 	if c.composer.entry.Text != "not sent" {
 		t.Errorf("the draft is %q", c.composer.entry.Text)
 	}
+}
+
+// Where drawing is slow, text comes half as often and none of it is lost.
+func TestSlowDrawingIsPaced(t *testing.T) {
+	r := newRig(t, LookDark)
+	c := r.a.chat()
+	r.say("Count")
+	s := c.stream
+	shown := func() string { return c.tree.Message(s.id).Content }
+	put := func(text string) { s.take(ChatEvent{Text: text}) }
+	put("one ")
+	s.paced()
+	put("two ")
+	s.paced()
+	if shown() != "one two " {
+		t.Errorf("a quick display shows %q", shown())
+	}
+	for range 40 {
+		s.waited(50 * slowThread)
+	}
+	s.shown = time.Now()
+	put("three ")
+	s.paced()
+	if shown() != "one two " {
+		t.Errorf("a slow display is not spared: %q", shown())
+	}
+	s.shown = time.Now().Add(-2 * frameTime)
+	s.paced()
+	if shown() != "one two three " {
+		t.Errorf("a slow display shows %q", shown())
+	}
+	put("four")
+	close(r.engine.pieces)
+	r.until("the end", func() bool { return c.stream == nil })
+	r.want("user: Count", "assistant: one two three four")
 }

@@ -27,6 +27,8 @@ type stream struct {
 	cancel context.CancelFunc
 	begun  time.Time
 	saved  time.Time
+	lag    time.Duration // how long calls wait for the main thread, smoothed
+	shown  time.Time     // when text was last shown
 	wait   *waiting
 	showsW bool // the wait is an item of the transcript
 	died   bool
@@ -44,6 +46,10 @@ type stream struct {
 
 // frameTime is how often new text is shown.
 const frameTime = 60 * time.Millisecond
+
+// slowThread is the wait for the main thread from which on text is shown every
+// second time. With a graphics card it is one or two milliseconds.
+const slowThread = 5 * time.Millisecond
 
 // saveTime is how often a growing answer is saved.
 const saveTime = 2 * time.Second
@@ -180,7 +186,15 @@ func (s *stream) run(pack string) {
 	s.cancel = cancel
 	r := s.request()
 	ask := func() {
-		stop := a.deps.Every(frameTime, func() { a.ui(s.flush) })
+		stop := a.deps.Every(frameTime, func() {
+			a.ui(s.paced)
+			// The frame of what was just shown is painted a little later: that
+			// is when the main thread is asked how busy it is.
+			time.AfterFunc(frameTime/3, func() {
+				asked := time.Now()
+				a.ui(func() { s.waited(time.Since(asked)) })
+			})
+		})
 		a.long(func() {
 			err := a.deps.Engine.Chat(ctx, r, s.take)
 			a.ui(func() {
@@ -257,6 +271,20 @@ func (s *stream) take(e ChatEvent) {
 		s.stats.Context = u.TotalTokens
 	}
 	s.dirty = true
+}
+
+// waited takes how long a call stood in the main thread's queue.
+func (s *stream) waited(d time.Duration) { s.lag += (d - s.lag) / 8 }
+
+// paced shows new text, half as often where the main thread is busy drawing:
+// the toolkit repaints the whole window for any change, and without a graphics
+// card that is the CPU's work.
+func (s *stream) paced() {
+	if s.lag > slowThread && time.Since(s.shown) < 2*frameTime-frameTime/4 {
+		return
+	}
+	s.shown = time.Now()
+	s.flush()
 }
 
 // flush moves what was gathered into the transcript: at most one call a frame.
