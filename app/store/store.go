@@ -44,6 +44,13 @@ func Open(path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open history: %w", err)
 	}
+	// What was said is for this user only, whatever the folder allows; SQLite
+	// gives its log the mode of the file. An error here is one of opening, too.
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+		f.Close()
+	} else if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
+		os.Chmod(path, st.Mode().Perm()&^0o077)
+	}
 	// FULL flushes the log at each commit: a commit outlives even a power cut.
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -329,4 +330,30 @@ func TestNewerAndDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
+}
+
+// The folder may be older and open to others; the conversations never are.
+func TestPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such modes here")
+	}
+	dir := t.TempDir()
+	os.Chmod(dir, 0o755)
+	path := filepath.Join(dir, "history.db")
+	for _, before := range []os.FileMode{0, 0o644} { // a new file, and one of an older version
+		if before != 0 {
+			os.Chmod(path, before)
+		}
+		s, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		talk(t, s)
+		for _, ext := range []string{"", "-wal", "-shm"} {
+			if st, err := os.Stat(path + ext); err != nil || st.Mode().Perm() != 0o600 {
+				t.Errorf("%s of mode %#o: got %v, %v", "history.db"+ext, before, st.Mode(), err)
+			}
+		}
+		s.Close()
+	}
 }

@@ -216,7 +216,7 @@ func (c *Catalog) read() (listFile, error) {
 // edit changes the list under a lock. A list that cannot be read, or that a
 // newer program wrote, is left as it is.
 func (c *Catalog) edit(change func(*listFile) error) error {
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
 	lock := flock.New(c.path + ".lock")
