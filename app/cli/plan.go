@@ -61,7 +61,7 @@ func (p *Program) planCommand() *cobra.Command {
 	f.BoolVar(&w.NoCard, "no-card", false, "the CPU alone")
 	f.BoolVar(&w.NoDraft, "no-draft", false, "without the draft block")
 	f.Int64Var(&w.VRAMReserve, "vram-reserve", 0, "bytes to leave free on each card; 0: the rule's")
-	f.Int64Var(&w.RAMFloor, "ram-floor", 0, "bytes of RAM to leave free; 0: the preset's")
+	f.Int64Var(&w.RAMFloor, "ram-floor", 0, "bytes of RAM to leave free, at most a quarter of it; 0: the preset's")
 	var names []string
 	for _, pl := range plan.Placements {
 		names = append(names, string(pl))
