@@ -34,8 +34,8 @@ func Devices() (list []DeviceInfo, why []error) {
 }
 
 // pickDevices finds the devices of a name: "cpu" or "" is none; "auto" is every
-// card once, by its preferred driver; else a list of PCI addresses and of IDs.
-func pickDevices(name string, list []DeviceInfo) ([]DeviceInfo, error) {
+// card that has passed first light, once, by its preferred driver; else a list of PCI addresses and of IDs.
+func pickDevices(name, cache string, list []DeviceInfo) ([]DeviceInfo, error) {
 	switch name {
 	case "", "cpu":
 		return nil, nil
@@ -47,7 +47,7 @@ func pickDevices(name string, list []DeviceInfo) ([]DeviceInfo, error) {
 			if key == "" {
 				key = d.Name
 			}
-			if d.CPU || seen[key] || len(out) > 0 && out[0].Driver != d.Driver && d.PCI == "" {
+			if d.CPU || !Lit(cache, d) || seen[key] || len(out) > 0 && out[0].Driver != d.Driver && d.PCI == "" {
 				continue
 			}
 			seen[key] = true
@@ -95,7 +95,7 @@ func openDevices(o *Options) (own []*compute.Device, err error) {
 		return nil, nil
 	}
 	list, why := Devices()
-	pick, err := pickDevices(o.Device, list)
+	pick, err := pickDevices(o.Device, o.KernelCache, list)
 	if err != nil {
 		return nil, errors.Join(append([]error{err}, why...)...)
 	}

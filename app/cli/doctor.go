@@ -15,11 +15,14 @@ import (
 
 func (p *Program) doctorCommand() *cobra.Command {
 	var root, card, target, report string
-	var asJSON, strict bool
+	var asJSON, strict, light bool
 	var engines []string
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what was found, what stands in the way, and which package brings what is missing", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			if light {
+				return p.firstLight(c.Context(), card)
+			}
 			o := doctor.Options{Card: gpu.PCI(card), Target: target}
 			if root == "" {
 				o.DiskPath = catalog.DataDir()
@@ -62,6 +65,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 	}
 	machineFlags(c, &root, &asJSON)
 	c.Flags().StringVar(&card, "card", "", "only the card at this PCI address, and the machine")
+	c.Flags().BoolVar(&light, "light", false, "run the known-answer test on every graphics device and the CPU, or on --card alone; only devices that passed are used by --device=auto")
 	c.Flags().StringVar(&target, "target", "", "program whose recipe the environment is compared with (default: outcrop)")
 	c.Flags().StringArrayVar(&engines, "engine", nil, "binary of another engine to look at; may be repeated")
 	c.Flags().StringVar(&report, "report", "", "write a report for a bug tracker to this file, without names; - is standard output")

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +61,7 @@ func (l *loadFlags) check(c *cobra.Command) error {
 func (l *loadFlags) options() engine.Options {
 	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
 	o.Device, o.Placement.CPUExperts = l.device, l.cpuExperts
-	o.KernelCache = filepath.Join(catalog.CacheDir(), "kernels")
+	o.KernelCache = kernelCache()
 	if l.expertRAM > 0 {
 		o.ExpertRAM <<= 20
 	}
@@ -136,7 +136,10 @@ func (p *Program) versionCommand() *cobra.Command {
 				return p.printJSON(v)
 			}
 			fmt.Fprintf(p.Out, "outcrop %s\n", v.Version)
-			table(p.Out, [][]string{{"go", v.Go}, {"revision", v.Revision}, {"CPU kernels", v.Kernel}, {"families", fmt.Sprint(v.Families)}})
+			if v.Revision == "" {
+				v.Revision = "n/a: built without it"
+			}
+			table(p.Out, [][]string{{"go", v.Go}, {"revision", v.Revision}, {"CPU kernels", v.Kernel}, {"families", strings.Join(v.Families, " ")}})
 			return nil
 		},
 	}
