@@ -89,15 +89,25 @@ func OpenDevice(i DeviceInfo, cache string) (*compute.Device, error) {
 	return nil, fmt.Errorf("open %s: no driver of this name", i.ID)
 }
 
+var errNotLit = errors.New("no card has passed first light with its present driver; run: outcrop doctor --light")
+
 // openDevices opens what Options.Device names. The model closes them.
 func openDevices(o *Options) (own []*compute.Device, err error) {
 	if o.Device == "" || o.Device == "cpu" {
 		return nil, nil
 	}
+	if o.Device == "auto" {
+		if m, err := readLights(o.KernelCache); err != nil || len(m) == 0 {
+			return nil, errNotLit // without a look at drivers, which takes time
+		}
+	}
 	list, why := Devices()
 	pick, err := pickDevices(o.Device, o.KernelCache, list)
 	if err != nil {
 		return nil, errors.Join(append([]error{err}, why...)...)
+	}
+	if o.Device == "auto" && len(pick) == 0 {
+		return nil, errNotLit
 	}
 	for _, i := range pick {
 		d, err := OpenDevice(i, o.KernelCache)

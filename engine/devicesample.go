@@ -9,6 +9,10 @@ type DeviceSample struct {
 	Layers     int    // layers on devices
 	CPUExperts bool   // routed experts are with the CPU
 
+	// Why the CPU computes although "auto" was asked for a card; empty when a
+	// card does or none was wanted.
+	Why string
+
 	Weights, KV, Scratch int64
 
 	DeviceMs, CPUMs, WaitMs float64
@@ -17,7 +21,7 @@ type DeviceSample struct {
 func (m *Model) deviceSample() DeviceSample {
 	c := m.cards
 	if c == nil {
-		return DeviceSample{}
+		return DeviceSample{Why: m.noCard}
 	}
 	s := DeviceSample{Name: c.names(), Layers: len(m.layers) - c.first, CPUExperts: c.experts, KV: c.kv.Load()}
 	for _, r := range c.runs {

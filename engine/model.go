@@ -66,6 +66,7 @@ type Model struct {
 	options   Options
 
 	own     []*compute.Device // opened by Load
+	noCard  string            // why the CPU computes although a card was wanted
 	cards   *cards            // nil: everything on the CPU
 	pool    *pool
 	heat    *heat
@@ -144,7 +145,10 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 		threads = DefaultThreads()
 	}
 	if len(o.Devices) == 0 {
-		if m.own, err = openDevices(&o); err != nil {
+		if m.own, err = openDevices(&o); err != nil && o.Device == "auto" {
+			m.noCard, err = err.Error(), nil
+		}
+		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}
 		o.Devices = m.own
@@ -153,6 +157,11 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 		m.fit(&o)
 		if m.cards, err = newCards(m, &o); err != nil {
 			m.closeDevices()
+			if o.Device == "auto" { // nobody asked for this card: the CPU does
+				m.noCard, m.cards, err = err.Error(), nil, nil
+			}
+		}
+		if err != nil {
 			m.endShelves()
 			return nil, fmt.Errorf("load %s: %w", p.Name, err)
 		}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"outcrop/gpu/compute"
+)
+
+func TestPickDevices(t *testing.T) {
+	dir := t.TempDir()
+	list := []DeviceInfo{
+		{compute.Info{Driver: "cuda", Name: "H200", PCI: "0000:06:00.0"}, "cuda:0"},
+		{compute.Info{Driver: "opencl", Name: "H200", PCI: "0000:06:00.0"}, "opencl:0"},
+		{compute.Info{Driver: "opencl", Name: "A770", PCI: "0000:03:00.0", Index: 1}, "opencl:1"},
+		{compute.Info{Driver: "opencl", Name: "a processor", CPU: true, Index: 2}, "opencl:2"},
+	}
+	for i := range list {
+		if i == 0 {
+			continue // has not passed first light
+		}
+		if err := SetLit(dir, list[i], true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"": "", "cpu": "", "cuda:0": "cuda:0", "0000:03:00.0": "opencl:1", "opencl:2,cuda:0": "opencl:2 cuda:0",
+		"auto": "opencl:0 opencl:1",
+	} {
+		got, err := pickDevices(name, dir, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, d := range got {
+			ids = append(ids, d.ID)
+		}
+		if s := strings.Join(ids, " "); s != want {
+			t.Errorf("%q: got %q, want %q", name, s, want)
+		}
+	}
+	if _, err := pickDevices("cuda:1", dir, list); err == nil || !strings.Contains(err.Error(), "opencl:1 (A770)") {
+		t.Errorf("a device that is not there: %v", err)
+	}
+	if err := SetLit(dir, list[2], false); err != nil || Lit(dir, list[2]) || !Lit(dir, list[1]) {
+		t.Errorf("a device that fails first light later: %v", err)
+	}
+}
+
+// Families without kernels are refused by name of what is missing, and "auto"
+// goes on with the CPU and says why.
+func TestNoDevice(t *testing.T) {
+	s := &spec{arch: "deepseek2", dim: 64, layers: []layerSpec{{mixer: latent}}}
+	if why := deviceRefusal(s); why != "latent attention" {
+		t.Errorf("got %q", why)
+	}
+	m := starter(t, Options{Threads: 1, Context: 64, Device: "auto", KernelCache: t.TempDir()})
+	if d := m.Telemetry().Device; d.Name != "" || !strings.Contains(d.Why, "first light") {
+		t.Errorf("got %+v", d)
+	}
+	fake := &compute.Fake{}
+	infos, err := fake.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := compute.Open(fake, infos[0], compute.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	p, err := OpenPack(fixturePath("deepseek2-yarn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := Load(t.Context(), p, Options{Context: 64, Devices: []*compute.Device{dev}}); !errors.Is(err, ErrNoKernels) {
+		t.Errorf("got %v", err)
+	}
+}
