@@ -58,6 +58,10 @@ func (p *Program) firstLight(ctx context.Context, name string) error {
 		if name != "" && name != i.ID && name != i.PCI {
 			continue
 		}
+		if i.CPU && name == "" {
+			fmt.Fprintf(p.Out, "%s is the processor itself, no card: not tested; --card %s does\n", i.ID, i.ID)
+			continue
+		}
 		l, err := p.lightOf(ctx, i, golden)
 		if err != nil {
 			fmt.Fprintf(p.Out, "%s (%s): %v\n", i.ID, i.Name, err)

@@ -40,7 +40,7 @@ type serveFlags struct {
 const defaultListen = "127.0.0.1:8080"
 
 func (p *Program) serveCommand() *cobra.Command {
-	var f serveFlags
+	f := serveFlags{loadFlags: loadFlags{device: "auto"}}
 	c := &cobra.Command{
 		Use: "serve [PACK]", Short: "Answer programs over HTTP: OpenAI's and Anthropic's interfaces, telemetry",
 		Long: "Loads a pack and answers /v1/chat/completions, /v1/completions, /v1/messages, /v1/models, /tokenize, /detokenize,\n" +
