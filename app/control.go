@@ -47,7 +47,23 @@ type machineWatcher interface{ machineChanged() }
 // spec says how to start a pack with the settings in force.
 func (a *App) spec(e catalog.Entry) EngineSpec {
 	return EngineSpec{Name: e.Name, Path: e.Path, Threads: a.settings.Threads, Context: a.settings.Context,
-		KV: a.settings.KV, Guard: a.settings.Guard, Env: a.recipeEnv()}
+		KV: a.settings.KV, Guard: a.settings.Guard, Device: a.device(), Env: a.recipeEnv()}
+}
+
+// device is where the engine is to run: as chosen, as long as that card is
+// there, else on the cards that passed first light.
+func (a *App) device() string {
+	cards := a.machine.machine.Cards
+	for i := range cards {
+		if string(cards[i].PCI) == a.settings.Device {
+			return a.settings.Device
+		}
+	}
+	switch {
+	case a.settings.Device == "cpu" || len(cards) == 0:
+		return "" // the engine's own default
+	}
+	return "auto"
 }
 
 // start starts the engine on a pack and remembers it as the last used.

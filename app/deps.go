@@ -74,6 +74,7 @@ type EngineSpec struct {
 	Context    int      // 0: the plan's choice
 	KV         string   // "": the default
 	Guard      string   // preset of the floors; "": the default
+	Device     string   // "cpu", "auto" (cards that passed first light), or a PCI address; "": the CPU
 	Env        []string // the whole environment, with the recipe applied; nil is ours
 }
 

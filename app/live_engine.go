@@ -125,6 +125,9 @@ func (s EngineSpec) args() []string {
 	if s.Guard != "" {
 		args = append(args, "--guard="+s.Guard)
 	}
+	if s.Device != "" {
+		args = append(args, "--device="+s.Device)
+	}
 	return args
 }
 

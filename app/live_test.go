@@ -191,8 +191,8 @@ func TestLiveEngineThatCannotStart(t *testing.T) {
 }
 
 func TestEngineArguments(t *testing.T) {
-	got := strings.Join(EngineSpec{Name: "a b", Threads: 4, Context: 8192, KV: "q8", Guard: "busy"}.args(), "|")
-	if want := "--name=a b|--threads=4|--context=8192|--kv=q8|--guard=busy"; got != want {
+	got := strings.Join(EngineSpec{Name: "a b", Threads: 4, Context: 8192, KV: "q8", Guard: "busy", Device: "auto"}.args(), "|")
+	if want := "--name=a b|--threads=4|--context=8192|--kv=q8|--guard=busy|--device=auto"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := (EngineSpec{Name: "x"}).args(); len(got) != 1 {

@@ -6,6 +6,7 @@ type Settings struct {
 	Threads   int     `json:"threads,omitempty"`
 	Context   int     `json:"context,omitempty"`
 	KV        string  `json:"kv,omitempty"`
+	Device    string  `json:"device,omitempty"` // "cpu", or a card's PCI address
 	Look      Look    `json:"look,omitempty"`
 	Scale     float32 `json:"scale,omitempty"`
 	Folder    string  `json:"folder,omitempty"` // for downloaded packs

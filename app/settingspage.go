@@ -217,6 +217,7 @@ func settingTable() []setting {
 		}, func(a *App) fyne.CanvasObject {
 			return intField(a, a.settings.Threads, tr("decide for me"), func(s *Settings, n int) { s.Threads = n })
 		}, func(s *Settings) bool { return s.Threads != 0 }, func(s *Settings) { s.Threads = 0 }},
+		deviceSetting(),
 		{groupEngine, "Context", "tokens a conversation may hold; more takes more memory", func(a *App) string {
 			return planned(a, func(d *packDetail) string { return tokens(d.plan.Context) })
 		}, func(a *App) fyne.CanvasObject {
