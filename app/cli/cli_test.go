@@ -121,6 +121,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"serve", "--queue", "-1"}, 2, "--queue is -1"},
 		{[]string{"cards", "--root", "cli_test.go"}, 1, "holds no files"},
 		{[]string{"packs", "inspect", "no\x1b[2Jsuch.gguf"}, 1, `no\x1b[2Jsuch.gguf`},
+		{[]string{"doctor", "--light", "--json"}, 2, "neither --json nor --root"},
 		{[]string{"packs", "rm", "nothing"}, 1, "no such pack"},
 		{[]string{"packs", "add", "nowhere"}, 1, "no such file"},
 		{[]string{"packs", "frobnicate"}, 2, "unknown command"},

@@ -20,6 +20,9 @@ func (p *Program) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what was found, what stands in the way, and which package brings what is missing", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if light && (asJSON || root != "") {
+				return usage(c, "--light tests the devices of this machine and prints text; it goes with neither --json nor --root")
+			}
 			if light {
 				return p.firstLight(c.Context(), card)
 			}
