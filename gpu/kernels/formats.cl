@@ -64,6 +64,13 @@ typedef struct {
 #define TABLE_BEGIN_(waves) CGLOBAL uint *tab = gtab;
 #endif
 
+// A byte. Intel's compiler of 2022 crashes on plain loads of bytes in kernels
+// that fetch ahead (seen with IGC 1.0.12504).
+#ifdef INTEL
+FN uint byte_at(CGLOBAL uchar *p, int i) { return *(volatile CGLOBAL uchar *)(p + i); }
+#else
+FN uint byte_at(CGLOBAL uchar *p, int i) { return p[i]; }
+#endif
 FN ushort two_bytes_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL ushort *)p)[i]; }
 FN uint word_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint *)p)[i]; }
 FN uint2 two_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint2 *)p)[i]; }
@@ -454,10 +461,10 @@ UNPACK {
 #define PLANE_C 2
 #define SCALES 2
 #define OFFSETS 0
-RAW3(uint2 a, ushort b, ushort c)
+RAW3(uint2 a, uint b, ushort c)
 FETCH {
   o->a = two_at(p.a, u);
-  o->b = p.b[u];
+  o->b = byte_at(p.b, u);
   o->c = two_bytes_at(p.c, u >> 3);
 }
 UNPACK {
@@ -644,11 +651,12 @@ UNPACK {
 RAW2(uint4 a, uint b)
 FETCH {
   o->a = four_at(p.a, u);
-  o->b = p.b[u];
+  o->b = byte_at(p.b, u);
 }
 UNPACK {
   all_levels(o, r->a, LEVELS_E2M1);
-  one_scale(o, as_float(r->b > 1 ? (r->b - 1) << 23 : 0x200000u << r->b), 0);
+  uint e = r->b;
+  one_scale(o, as_float(e > 1 ? (e - 1) << 23 : 0x200000u << e), 0);
 }
 
 #elif FORMAT == 40 // NVFP4

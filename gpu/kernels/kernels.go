@@ -91,6 +91,7 @@ func Attend(a Attention) Module {
 	m := Module{
 		Name:    fmt.Sprintf("attend_%d_%d_%d", a.Key, a.Value, a.Rows),
 		Text:    join("common.cl", "heads.cl", "turn.cl", "attend.cl"),
+		Large:   a.Key > 256 || a.Value > 256,
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("KD=%d", a.Key), fmt.Sprintf("VD=%d", a.Value), fmt.Sprintf("GH=%d", a.Rows)},
 	}
@@ -126,6 +127,7 @@ func Delta(dim int) Module {
 func MatMul(l Layout) Module {
 	return Module{
 		Name:    "matmul_" + l.word(),
+		Large:   true,
 		Text:    join("common.cl", "quantize.cl", "formats.cl", "floats.cl", "matmul.cl"),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
@@ -177,7 +179,7 @@ func Mul(l Layout, columns int) Module {
 	}
 	m := Module{
 		Name:    fmt.Sprintf("mul_%s_%d_%d", l.word(), columns, l.Rows),
-		Large:   columns > 2,
+		Large:   columns > 1,
 		Text:    join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + times("mulglu.cl", columns),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4", fmt.Sprintf("DEPTH=%d", depth)},

@@ -54,3 +54,18 @@ func TestWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestArchives: what was built ahead of time was built from this text.
+func TestArchives(t *testing.T) {
+	for _, a := range []struct {
+		what  string
+		lanes int
+		get   func(kernels.Module) ([]byte, error)
+	}{{"spirv", 8, kernels.SPIRV}, {"ptx", 32, kernels.PTX}} {
+		for _, m := range kernels.All(a.lanes) {
+			if b, err := a.get(m); err != nil || len(b) == 0 {
+				t.Errorf("%s of %s: %d bytes, %v; go run ./gpu/kernels/gen -%s gpu/kernels/%s.zip", a.what, m.Name, len(b), err, a.what, a.what)
+			}
+		}
+	}
+}

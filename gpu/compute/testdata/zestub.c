@@ -49,9 +49,9 @@ R zeDeviceGetProperties(H d, char *p) {
   *(uint32_t *)(p + 16) = 1;      // type
   *(uint32_t *)(p + 20) = 0x8086; // vendor
   *(uint64_t *)(p + 40) = 1ull << 32;
-  *(uint32_t *)(p + 64) = 4;
-  *(uint32_t *)(p + 68) = 8;
-  strcpy(p + 104, "stub card");
+  *(uint32_t *)(p + 68) = 8; // subslices of a slice
+  *(uint32_t *)(p + 72) = 4; // slices
+  strcpy(p + 112, "stub card");
   return 0;
 }
 R zeDeviceGetComputeProperties(H d, uint32_t *p) {

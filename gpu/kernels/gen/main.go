@@ -11,6 +11,7 @@ package main
 
 import (
 	"archive/zip"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -76,10 +77,12 @@ func archive(path string, list []kernels.Module, options []string, build func(ke
 	}
 	defer f.Close()
 	z := zip.NewWriter(f)
+	var broken []error // all of them are told at once: a run takes minutes
 	for _, m := range list {
 		b, err := build(m)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
+			broken = append(broken, fmt.Errorf("%s: %w", m.Name, err))
+			continue
 		}
 		w, err := z.CreateHeader(&zip.FileHeader{Name: kernels.Built(m, options), Method: zip.Deflate, Modified: time.Unix(0, 0)})
 		if err != nil {
@@ -90,10 +93,7 @@ func archive(path string, list []kernels.Module, options []string, build func(ke
 		}
 		fmt.Printf("%s: %d bytes\n", m.Name, len(b))
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return f.Close()
+	return errors.Join(append(broken, z.Close(), f.Close())...)
 }
 
 func source(tmp string, m kernels.Module) (string, error) {

@@ -1,0 +1,65 @@
+//go:build slow && linux
+
+package kernels_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"outcrop/gpu/kernels"
+)
+
+// TestOcloc compiles for Intel's cards what decode and prompts need most: it
+// builds, nothing spills, and the four-byte products of the text are dp4a.
+func TestOcloc(t *testing.T) {
+	if _, err := exec.LookPath("ocloc"); err != nil {
+		t.Skip("ocloc is not installed (Debian: apt install intel-opencl-icd)")
+	}
+	q4k, _ := kernels.LayoutOf(12)
+	q6k, _ := kernels.LayoutOf(14)
+	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Delta(128), kernels.Mul(q4k, 1), kernels.Mul(q6k, 1), kernels.Mul(q4k, 8), kernels.MatMul(q4k)}
+	for _, dev := range []struct {
+		name, lanes string
+		value       int
+	}{{"dg2-g10", "8", 8}, {"dg2-g11", "8", 8}, {"dg2-g12", "8", 8}, {"pvc", "16", 16}} {
+		list := append(modules, kernels.Attend(kernels.Attention{Key: 128, Value: 128, Rows: kernels.AttendRows(128, dev.value)}))
+		for _, m := range list {
+			dir := t.TempDir()
+			src := filepath.Join(dir, "k.cl")
+			if err := os.WriteFile(src, []byte(m.Text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			options := "-cl-std=CL1.2 -cl-mad-enable -DINTEL=" + dev.lanes
+			for _, d := range m.Defines {
+				options += " -D" + d
+			}
+			if m.Large {
+				options += " -cl-intel-256-GRF-per-thread"
+			}
+			cmd := exec.Command("ocloc", "compile", "-device", dev.name, "-file", src, "-out_dir", filepath.Join(dir, "o"), "-options", options)
+			dump := filepath.Join(dir, "dump")
+			cmd.Env = append(os.Environ(), "IGC_ShaderDumpEnable=1", "IGC_DumpToCustomDir="+dump)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Contains(string(out), "spilled around") || !strings.Contains(string(out), "Build succeeded") {
+				t.Errorf("%s for %s: %v\n%s", m.Name, dev.name, err, out)
+				continue
+			}
+			if !strings.HasPrefix(m.Name, "mul") && !strings.HasPrefix(m.Name, "matmul") {
+				continue
+			}
+			files, _ := filepath.Glob(filepath.Join(dump, "*.asm"))
+			n := 0
+			for _, f := range files {
+				b, _ := os.ReadFile(f)
+				n += strings.Count(string(b), "dp4a")
+			}
+			if n == 0 {
+				t.Errorf("%s for %s: no dp4a in %d assembly files", m.Name, dev.name, len(files))
+			}
+			t.Logf("%s for %s: %d dp4a", m.Name, dev.name, n)
+		}
+	}
+}
