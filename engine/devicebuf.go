@@ -19,6 +19,7 @@ type runBuffers struct {
 	q, k, v *compute.Buffer
 	acts    map[int]*ops.Acts // by columns: results of mixers, inputs of down
 	two     *compute.Buffer   // (rows, 2*ff) gate and up of prompts
+	up      *compute.Buffer   // (rows, ff) up, where it is a matrix of its own
 
 	u, z, raw, conv, attn *compute.Buffer
 
@@ -54,7 +55,7 @@ func (r *run) room() error {
 		return x
 	}
 	cols := map[int]int{} // rows of activations by columns
-	var q, k, v, two, u, z, raw, attn, routes, used, slots, experts int
+	var q, k, v, two, up, u, z, raw, attn, routes, used, slots, experts int
 	for i := range r.layers {
 		l := &r.layers[i]
 		switch l.mixer {
@@ -70,6 +71,9 @@ func (r *run) room() error {
 		}
 		e := &l.expert
 		two = max(two, T*2*l.ff, T*2*e.shared)
+		if !l.gate.none() {
+			up = max(up, T*l.ff, T*e.shared)
+		}
 		for _, n := range []int{l.ff, e.shared} {
 			if n > 0 {
 				cols[n] = max(cols[n], T)
@@ -87,6 +91,7 @@ func (r *run) room() error {
 	}
 	b.x, b.y, b.host, b.hid = floats(T*dim), floats(T*dim), floats(T*dim), floats(T*dim)
 	b.q, b.k, b.v, b.two = floats(T*q), floats(T*k), floats(T*v), floats(two)
+	b.up = floats(up)
 	b.u, b.z, b.raw, b.conv, b.attn = floats(T*u), floats(T*z), floats(T*raw), floats(T*u), floats(T*attn)
 	b.route, b.ids, b.weight = floats(T*routes), floats(T*used), floats(T*used)
 	b.start, b.order, b.slots, b.gate = floats(experts+1), floats(T*used), floats(slots), floats(T)

@@ -54,7 +54,7 @@ type cardLayer struct {
 	taps, decay, dt, deltaNorm *compute.Buffer
 	out                        cardMatrix
 
-	// Feed-forward: gate rows, then up rows, in one matrix where their types
+	// Feed-forward, dense or shared: gate rows, then up rows, in one matrix where their types
 	// are equal; else gate and up.
 	gateUp, gate, up, down cardMatrix
 
@@ -379,9 +379,16 @@ func (ld *loader) layer(l *layer) cardLayer {
 	return out
 }
 
+// sliced tells whether a buffer may be cut after n floats. Where it may not,
+// gate and up have matrices of their own.
+func (r *run) sliced(n int) bool {
+	align := r.dev.Info().Align
+	return align <= 1 || 4*int64(n)%align == 0
+}
+
 // pair puts gate and up into one matrix where that is possible.
 func (ld *loader) pair(gate, up *matrix) (both, g, u cardMatrix) {
-	if alike(gate, up) && gate.scale == 0 {
+	if alike(gate, up) && gate.scale == 0 && ld.r.sliced(gate.rows) {
 		return ld.matrix(gate, up), g, u
 	}
 	return both, ld.matrix(gate), ld.matrix(up)
@@ -391,11 +398,7 @@ func (ld *loader) pair(gate, up *matrix) (both, g, u cardMatrix) {
 func (ld *loader) mixture(l *cardLayer) {
 	e := &l.expert
 	if e.shared > 0 {
-		var g, u cardMatrix
-		if l.shGateUp, g, u = ld.pair(&l.shGate, &l.layer.shUp); l.shGateUp.none() && ld.err == nil {
-			_, _ = g, u
-			ld.fail(fmt.Errorf("%w: gate and up of the shared expert have different types", ErrNoKernels))
-		}
+		l.shGateUp, l.gate, l.up = ld.pair(&l.shGate, &l.layer.shUp)
 		l.shDown = ld.matrix(&l.layer.shDown)
 		if v := l.layer.sharedGate; v != nil {
 			l.sharedGate = ld.matrix(rowMatrix(v))

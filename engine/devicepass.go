@@ -351,9 +351,7 @@ func (r *run) halves(q *compute.Queue, s *step, l *cardLayer, both, gate, up *ca
 		}
 	} else {
 		ld = ff
-		if u, err = q.Slice(b.two, 4*int64(s.T*ff), 4*int64(s.T*ff)); err != nil {
-			return err
-		}
+		u = b.up
 		if err = gate.run(q, b.xb, s.T, g, ff, 0); err != nil {
 			return err
 		}
@@ -378,7 +376,7 @@ func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
 		return err
 	}
 	to := formFor(b.acts[e.ff], &l.expDown)
-	if T <= ops.MaxColumns || l.expUpBias != nil || l.expDownBias != nil {
+	if T <= ops.MaxColumns || !r.sliced(e.ff) || l.expUpBias != nil || l.expDownBias != nil {
 		if err := l.expGateUp.mul.RunExperts(q, b.xb, T, e.used, b.ids, ops.GLU{Act: int(l.act), Bias: l.expUpBias, To: to}); err != nil {
 			return err
 		}
@@ -416,9 +414,8 @@ func (r *run) sharedExpert(q *compute.Queue, s *step, l *cardLayer, add bool) er
 	if e.shared == 0 {
 		return nil
 	}
-	var none cardMatrix
 	to := formFor(b.acts[e.shared], &l.shDown)
-	if err := r.halves(q, s, l, &l.shGateUp, &none, &none, e.shared, to); err != nil {
+	if err := r.halves(q, s, l, &l.shGateUp, &l.gate, &l.up, e.shared, to); err != nil {
 		return err
 	}
 	if l.sharedGate.none() {
