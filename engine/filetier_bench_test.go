@@ -162,11 +162,12 @@ func drive(m *Model, rng *rand.Rand, skew, right float64) {
 func rawRate(t *testing.T, path string, size int64) float64 {
 	t.Helper()
 	size = blockUp(size)
+	each := (int(size) + 2<<20 - 1) &^ (2<<20 - 1) // on large pages of its own
 	st, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := newRegion(readers * int(size))
+	mem, err := newRegion(readers * each)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func rawRate(t *testing.T, path string, size int64) float64 {
 		go func() {
 			defer wg.Done()
 			for range n {
-				f.ReadAt(mem.mem[i*int(size):(i+1)*int(size)], blockDown(rand.Int64N(st.Size()-size)))
+				f.ReadAt(mem.mem[i*each:i*each+int(size)], blockDown(rand.Int64N(st.Size()-size)))
 			}
 		}()
 	}

@@ -17,12 +17,12 @@ import (
 // already. Several readers keep the disk's queue full.
 
 const (
-	// readers work at once. One random read of 2 MB at a time gave 0.9 GB/s
-	// on a virtual disk, four gave 1.5, eight no more; NVMe needs a few more.
+	// readers work at once: what a disk gives for reads of half a megabyte
+	// grows up to here and no further (BENCH.md).
 	readers = 8
 	// idleReaders of them may work for what is not wanted yet, so that a
 	// wanted expert never waits behind a full queue of guesses.
-	idleReaders = 2
+	idleReaders = 4
 	// diskBlock is the unit of direct reads. Disks say 512 or 4096.
 	diskBlock = 4096
 )
@@ -184,7 +184,7 @@ func (r *fileReader) loop() {
 			return
 		case len(r.urgent) > 0:
 			p = pop(&r.urgent)
-		case len(r.idle) > 0 && r.busyIdle < idleReaders && r.busy == r.busyIdle:
+		case len(r.idle) > 0 && r.busyIdle < idleReaders:
 			p, idle = pop(&r.idle), true
 			r.busyIdle++
 		default:

@@ -83,6 +83,12 @@ func (s *seats) leave(place int) (expert int32) {
 	return expert
 }
 
+// shift moves an expert to a free place; its weights must have been copied.
+func (s *seats) shift(from, to int) {
+	e := s.who[from]
+	s.who[from], s.who[to], s.of[e] = nobody, e, int32(to)
+}
+
 // room is how many more places may be used.
 func (s *seats) room() int { return s.limit - s.taken - s.waiting }
 

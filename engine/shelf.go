@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"os"
 
 	"outcrop/engine/gguf"
 )
@@ -48,6 +49,8 @@ func newShelf(f *gguf.File, l *layer) *shelf {
 		p.at, p.length = s.size, int(blockUp(p.size))+diskBlock
 		s.size += p.length
 	}
+	page := os.Getpagesize() // places are given back one by one
+	s.size = (s.size + page - 1) / page * page
 	for i, e := 0, 0; i < len(s.even); i, e = i+1, (e+spread(len(s.even)))%len(s.even) {
 		s.even[e] = i
 	}
@@ -108,12 +111,47 @@ func (s *shelf) vacant() int {
 	if s.copies.room() <= 0 {
 		return int(nobody)
 	}
-	for i, e := range s.copies.who {
-		if e == nobody && s.copies.coming[i] == nobody && s.reading[i] == nil {
+	for i := range s.copies.who {
+		if s.empty(i) {
 			return i
 		}
 	}
 	return int(nobody)
+}
+
+// compact brings the copies into the first n places and gives the memory
+// behind them back. Scattered holes would free less than they are: a large
+// page goes only when all experts in it do.
+func (s *shelf) compact(n int) {
+	to := 0
+	for from := len(s.copies.who) - 1; from >= n; from-- {
+		if s.copies.who[from] == nobody || s.pin[from] > 0 {
+			continue
+		}
+		for to < n && !s.empty(to) {
+			to++
+		}
+		if to >= n {
+			break
+		}
+		copy(s.place(to), s.place(from))
+		s.copies.shift(from, to)
+	}
+	for lo := 0; lo < len(s.copies.who); lo++ {
+		hi := lo
+		for hi < len(s.copies.who) && s.empty(hi) {
+			hi++
+		}
+		if hi > lo {
+			s.mem.release(lo*s.size, hi*s.size)
+			lo = hi
+		}
+	}
+}
+
+// empty reports whether nothing is in a place and nothing is written to it.
+func (s *shelf) empty(i int) bool {
+	return s.copies.who[i] == nobody && s.copies.coming[i] == nobody && s.reading[i] == nil
 }
 
 // coldest finds the copy that is needed least: not by the open pass, and used

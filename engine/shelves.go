@@ -352,7 +352,7 @@ func (s *shelves) collect() {
 			k.reading[f.place] = nil
 			switch {
 			case f.err != nil && k.copies.coming[f.place] == f.expert:
-				s.drop(k, f.place)
+				s.vacate(k, f.place)
 			case k.copies.land(f.place, f.expert):
 				s.m.tiers.arrived.Add(1)
 			case k.copies.who[f.place] == nobody && k.copies.coming[f.place] == nobody:
@@ -411,8 +411,9 @@ func (s *shelves) apply() {
 				all = false // a card copies from there; next time
 				break
 			}
-			s.drop(k, at)
+			s.vacate(k, at)
 		}
+		k.compact(n)
 	}
 	if all {
 		s.limit = b
@@ -422,13 +423,10 @@ func (s *shelves) apply() {
 	}
 }
 
-// drop gives a place and its memory up.
-func (s *shelves) drop(k *shelf, at int) {
+// vacate gives a place up; its memory stays until it is released.
+func (s *shelves) vacate(k *shelf, at int) {
 	k.copies.leave(at)
 	s.m.tiers.held.Add(-int64(k.size))
-	if k.reading[at] == nil {
-		k.mem.release(at*k.size, (at+1)*k.size)
-	}
 }
 
 // shrink lowers what copies may take to n bytes less than they take now, and

@@ -3,19 +3,27 @@ package rates
 import (
 	"fmt"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+const hugePage = 2 << 20
 
 // openPast opens a file so that reads come from the disk: with direct reads, or
 // where the file system has none, by dropping what the cache holds of a piece
 // before it is read.
 func openPast(path string, size int) (r reader, how string, err error) {
-	r.buf, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	// Large pages, as the engine's experts have: on small ones a read goes to
+	// the disk in many short pieces, at little more than half the rate.
+	all, err := unix.Mmap(-1, 0, size+2*hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return r, "", fmt.Errorf("room to read to: %w", err)
 	}
-	r.free = func() { unix.Munmap(r.buf) }
+	off := int(-uintptr(unsafe.Pointer(&all[0])) & (hugePage - 1))
+	_ = unix.Madvise(all[off:off+(size+hugePage-1)&^(hugePage-1)], unix.MADV_HUGEPAGE)
+	r.buf = all[off : off+size]
+	r.free = func() { unix.Munmap(all) }
 	how = "direct"
 	if r.file, err = os.OpenFile(path, os.O_RDONLY|unix.O_DIRECT, 0); err == nil {
 		return r, how, nil
