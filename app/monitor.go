@@ -370,7 +370,7 @@ func (p *monitorPage) drawSensors(last *point) {
 	var list []item
 	list = append(list, item{tr("CPU busy"), s.CPU.Busy}, item{tr("memory pressure, some"), s.Memory.SomeAvg10}, item{tr("memory pressure, all"), s.Memory.FullAvg10}, item{tr("swap in use"), s.Memory.SwapUsed})
 	if last.engine {
-		list = append(list, item{tr("engine CPU"), s.CPU.Process}, item{tr("engine memory"), s.Process.Anon}, item{tr("mapped pages"), s.Process.Mapped}, item{tr("page faults"), s.Process.Major})
+		list = append(list, item{tr("engine CPU"), s.CPU.Process}, item{tr("engine memory"), s.Process.Anon}, item{tr("mapped pages"), s.Process.Mapped}, item{tr("page faults"), s.Process.Major}, item{tr("disk reads"), s.Disk})
 	}
 	for i := range s.Cards {
 		c := &s.Cards[i]

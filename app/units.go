@@ -121,6 +121,8 @@ func reading(r wire.Reading) string {
 	switch r.Unit {
 	case "bytes":
 		return size(r.Value)
+	case "bytes/s":
+		return tr("%s/s", size(r.Value))
 	case "percent", "%":
 		return tr("%.0f %%", r.Value)
 	case "":

@@ -15,9 +15,10 @@ import (
 // telemetry takes readings while somebody listens and hands them to all who
 // do: once a second, and at each change of what the engine does.
 type telemetry struct {
-	s   *Server
-	cpu *vitals.CPU
-	mem sync.Mutex // one reading at a time
+	s    *Server
+	cpu  *vitals.CPU
+	disk *vitals.Disk
+	mem  sync.Mutex // one reading at a time
 
 	mu        sync.Mutex
 	listeners map[chan wire.Sample]bool
@@ -33,7 +34,7 @@ const (
 
 func (t *telemetry) init(s *Server) {
 	t.s = s
-	t.cpu = vitals.NewCPU(vitals.Live(), 0, runtime.NumCPU())
+	t.cpu, t.disk = vitals.NewCPU(vitals.Live(), 0, runtime.NumCPU()), vitals.NewDisk()
 	t.listeners = map[chan wire.Sample]bool{}
 	t.nudge = make(chan struct{}, 1)
 }
@@ -106,7 +107,7 @@ func (t *telemetry) read() wire.Sample {
 	root := vitals.Live()
 	out := wire.Sample{
 		Time: now, Engine: t.s.engineNow(), Memory: vitals.Memory(root),
-		Process: vitals.Process(root, 0), CPU: t.cpu.Read(now), Cards: []wire.Card{},
+		Process: vitals.Process(root, 0), CPU: t.cpu.Read(now), Disk: t.disk.Read(now), Cards: []wire.Card{},
 	}
 	out.Memory.Level = MemoryLevel(root)
 	t.s.mu.Lock()

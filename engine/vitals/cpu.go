@@ -33,6 +33,9 @@ const ticks = 100
 // Read takes one reading; now is its time.
 func (c *CPU) Read(now time.Time) wire.CPU {
 	out := wire.CPU{Cores: c.cores}
+	if noProc {
+		return c.foreign(now, out)
+	}
 	out.Busy = wire.Unknown("percent", "/proc/stat", measuring)
 	if busy, all, err := machineTime(c.root); err != nil {
 		out.Busy.Why = reason(err)
@@ -60,6 +63,25 @@ func (c *CPU) Read(now time.Time) wire.CPU {
 		c.own, c.seenOwn = own, true
 	}
 	c.at = now
+	return out
+}
+
+// foreign reads a system without /proc.
+func (c *CPU) foreign(now time.Time, out wire.CPU) wire.CPU {
+	out.Busy = wire.Unknown("percent", asked, measuring)
+	out.Process = out.Busy
+	busy, all, own, err := foreignTimes(c.pid)
+	if err != nil {
+		out.Busy.Why, out.Process.Why = err.Error(), err.Error()
+		return out
+	}
+	if c.seen && all > c.all {
+		out.Busy = wire.Known(100*(busy-c.busy)/(all-c.all), "percent", asked)
+	}
+	if d := now.Sub(c.at).Seconds(); c.seen && d > 0 {
+		out.Process = wire.Known(100*(own-c.own)/d, "percent", asked)
+	}
+	c.busy, c.all, c.own, c.seen, c.at = busy, all, own, true, now
 	return out
 }
 

@@ -45,6 +45,9 @@ func Memory(root fs.FS) wire.Memory {
 	} else {
 		m.SwapUsed = total
 	}
+	if err != nil && noProc {
+		foreignMemory(&m)
+	}
 	m.SomeAvg10, m.FullAvg10 = pressure(root)
 	m.Limit, m.Used, m.Cache = group(root)
 	return m
@@ -63,6 +66,9 @@ func Process(root fs.FS, pid int) wire.Process {
 		p.PID = os.Getpid()
 	}
 	p.RSS = fromKiB(st, err, file, "VmRSS")
+	if err != nil && noProc {
+		foreignProcess(&p)
+	}
 	p.Anon = fromKiB(st, err, file, "RssAnon")
 	p.Mapped = fromKiB(st, err, file, "RssFile")
 	p.Peak = fromKiB(st, err, file, "VmHWM")

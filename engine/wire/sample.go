@@ -14,6 +14,7 @@ type Sample struct {
 	Memory  Memory    `json:"memory"`
 	Process Process   `json:"process"`
 	CPU     CPU       `json:"cpu"`
+	Disk    Reading   `json:"disk_read"` // of all disks, bytes/s
 	Cards   []Card    `json:"cards"`
 	Guard   Guard     `json:"guard"`
 	// Tiers and Residency are nil where the engine has no tiers.
