@@ -9,9 +9,11 @@ import (
 	"outcrop/assets"
 	"outcrop/engine"
 	"outcrop/engine/catalog"
+	"outcrop/engine/quant"
 	"outcrop/engine/token"
 	"outcrop/gpu"
 	"outcrop/gpu/compute"
+	"outcrop/gpu/compute/light"
 	"outcrop/gpu/doctor"
 )
 
@@ -96,7 +98,7 @@ func (p *Program) lightOf(ctx context.Context, i engine.DeviceInfo, golden func(
 		return doctor.Light{}, err
 	}
 	defer d.Close()
-	c, err := doctor.On(d)
+	c, err := light.New(d, decodeBlocks)
 	if err != nil {
 		return doctor.Light{}, err
 	}
@@ -104,6 +106,15 @@ func (p *Program) lightOf(ctx context.Context, i engine.DeviceInfo, golden func(
 		MaxBytes: min(lightBytes, max(c.Memory()/2, 1)),
 		Golden:   golden(engine.Options{Devices: []*compute.Device{d}}),
 	})
+}
+
+// decodeBlocks gives first light the values of weights of any format.
+func decodeBlocks(typ uint32, dst []float32, src []byte) error {
+	f, err := quant.Of(quant.Type(typ))
+	if err == nil {
+		f.Decode(dst, src)
+	}
+	return err
 }
 
 // knownAnswers are the starter's prompts with the tokens up to their end.

@@ -61,11 +61,18 @@ func (v *device) Driver() string {
 	return i.Driver + ": " + s
 }
 
-func (v *device) PCI() gpu.PCI  { return gpu.PCI(v.d.Info().PCI) }
-func (v *device) Memory() int64 { return v.d.Info().Memory }
+func (v *device) PCI() gpu.PCI { return gpu.PCI(v.d.Info().PCI) }
 
-// Alloc gives one piece of memory. Device memory beyond the largest single
-// allocation comes in chunks, as the engine takes it.
+// Memory is what is free, so that nobody else's memory is counted on.
+func (v *device) Memory() int64 {
+	if free, _, known := v.d.Memory(); known {
+		return free
+	}
+	return v.d.Info().Memory
+}
+
+// Alloc gives one allocation, so that the ladder finds the largest that the
+// driver grants.
 func (v *device) Alloc(ctx context.Context, s doctor.Space, n int64) (doctor.Buffer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -77,58 +84,31 @@ func (v *device) Alloc(ctx context.Context, s doctor.Space, n int64) (doctor.Buf
 		}
 		return &pinned{v.d, h, n}, nil
 	}
-	b := &chunks{d: v.d, n: n, each: v.d.MaxBuffer() / 4096 * 4096}
-	for left := n; left > 0; left -= b.each {
-		c, err := v.d.Alloc(min(left, b.each))
-		if err != nil {
-			b.Free()
-			return nil, err
-		}
-		b.list = append(b.list, c)
+	b, err := v.d.Alloc(n)
+	if err != nil {
+		return nil, err
 	}
-	return b, nil
+	return &onCard{v.d, b}, nil
 }
 
-// chunks is device memory in pieces below the largest allocation.
-type chunks struct {
-	d       *compute.Device
-	list    []*compute.Buffer
-	n, each int64
+// onCard is memory of the device.
+type onCard struct {
+	d *compute.Device
+	b *compute.Buffer
 }
 
-func (b *chunks) Size() int64 { return b.n }
+func (b *onCard) Size() int64 { return b.b.Len() }
 
-// pieces calls fn for the parts of a range that lie in one chunk.
-func (b *chunks) pieces(off int64, p []byte, fn func(q *compute.Queue, c *compute.Buffer, off int64, p []byte) error) error {
-	if off < 0 || off+int64(len(p)) > b.n {
-		return fmt.Errorf("%d bytes at %d are outside a buffer of %d", len(p), off, b.n)
-	}
-	return b.d.Do(func(q *compute.Queue) error {
-		for len(p) > 0 {
-			i, at := off/b.each, off%b.each
-			n := min(int64(len(p)), b.list[i].Len()-at)
-			if err := fn(q, b.list[i], at, p[:n]); err != nil {
-				return err
-			}
-			p, off = p[n:], off+n
-		}
-		return nil
-	})
+func (b *onCard) Write(off int64, p []byte) error {
+	return b.d.Do(func(q *compute.Queue) error { return q.Write(b.b, off, p) })
 }
 
-func (b *chunks) Write(off int64, p []byte) error {
-	return b.pieces(off, p, func(q *compute.Queue, c *compute.Buffer, off int64, p []byte) error { return q.Write(c, off, p) })
+func (b *onCard) Read(off int64, p []byte) error {
+	return b.d.Do(func(q *compute.Queue) error { return q.Read(p, b.b, off) })
 }
 
-func (b *chunks) Read(off int64, p []byte) error {
-	return b.pieces(off, p, func(q *compute.Queue, c *compute.Buffer, off int64, p []byte) error { return q.Read(p, c, off) })
-}
-
-func (b *chunks) Free() error {
-	for _, c := range b.list {
-		c.Free()
-	}
-	b.list = nil
+func (b *onCard) Free() error {
+	b.b.Free()
 	return b.d.Err()
 }
 
