@@ -206,6 +206,8 @@ func TestPressureChild(t *testing.T) {
 		childEngine(t, in)
 	case "ballast":
 		childBallast(t, in)
+	case "floor":
+		childFloor(t)
 	}
 }
 
@@ -330,8 +332,16 @@ func childBallast(t *testing.T, in *bufio.Scanner) {
 // pressureShape is the pack of these tests: 302 MiB of experts.
 var pressureShape = moeShape{layers: 16, experts: 32, used: 4, dim: 768, ff: 512}
 
-// pressurePack makes it once, on a disk: a file system in RAM would not do.
+// pressurePack makes it, on a disk: a file system in RAM would not do.
 func pressurePack(t *testing.T) string {
+	path := pressureShape.write(t, diskDir(t))
+	t.Cleanup(func() { os.Remove(path) })
+	forgetFile(t, path)
+	return path
+}
+
+// diskDir is a folder on a disk.
+func diskDir(t *testing.T) string {
 	dir := t.TempDir()
 	if d := os.Getenv("OUTCROP_DISK"); d != "" {
 		dir = d
@@ -340,10 +350,7 @@ func pressurePack(t *testing.T) string {
 	if err := unix.Statfs(dir, &st); err == nil && (st.Type == unix.TMPFS_MAGIC || st.Type == unix.RAMFS_MAGIC) {
 		t.Skipf("%s is in RAM; set OUTCROP_DISK to a folder on a disk", dir)
 	}
-	path := pressureShape.write(t, dir)
-	t.Cleanup(func() { os.Remove(path) })
-	forgetFile(t, path)
-	return path
+	return dir
 }
 
 // forgetFile drops a file from the page cache, so that whoever reads it next
@@ -394,6 +401,56 @@ func TestPressureLimitBelowModel(t *testing.T) {
 			t.Errorf("%s: %d tokens, %d kills, the same ids: %v", c.name, len(ids), kills, slices.Equal(ids, want))
 		}
 		t.Logf("%s: %d tokens of a pack with %d MiB of experts in a group of %d MiB in %.1f s, %.1f tok/s with loading", c.name, len(ids), pressureShape.expertBytes()>>20, limit>>20, took.Seconds(), tokens/took.Seconds())
+	}
+}
+
+// floorShape has experts of 1.77 MB, as models of 30B-A3B shape do; 1.1 GB of them.
+var floorShape = moeShape{layers: 10, experts: 64, used: 8, dim: 2048, ff: 512}
+
+func childFloor(t *testing.T) {
+	for round := range uint64(3) {
+		for _, mode := range []string{"pages", "copies"} {
+			r := measureTier(t, os.Getenv("PACK"), mode, Options{ExpertRAM: floorShape.expertBytes() / 3}, 24, round, 0)
+			fmt.Printf("%s %.4f %.2f %s\n", mode, r.share(), r.tokS, r)
+		}
+	}
+}
+
+// Experts of twice what the group may use, chosen evenly: decode must reach
+// most of what the disk could give at best, and leave mapped pages behind.
+func TestPressureDiskFloor(t *testing.T) {
+	slow(t)
+	dir := diskDir(t)
+	path := floorShape.write(t, dir)
+	t.Cleanup(func() { os.Remove(path) })
+	forgetFile(t, path)
+	g := newGroup(t, floorShape.expertBytes()/2)
+	c := g.start("floor", "PACK="+path)
+	share, rate := map[string][]float64{}, map[string][]float64{}
+	for line := range c.lines {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[0] != "pages" && f[0] != "copies" {
+			continue
+		}
+		t.Log(line)
+		v, _ := strconv.ParseFloat(f[1], 64)
+		share[f[0]] = append(share[f[0]], v)
+		v, _ = strconv.ParseFloat(f[2], 64)
+		rate[f[0]] = append(rate[f[0]], v)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, c.err)
+	}
+	if len(share["copies"]) == 0 {
+		t.Skip("nothing was measured: ", c.err)
+	}
+	pages, copies, s := median(rate["pages"]), median(rate["copies"]), median(share["copies"])
+	t.Logf("copies %.1f tok/s, %.0f %% of the disk's floor; mapped pages %.1f tok/s", copies, 100*s, pages)
+	if s < 0.6 {
+		t.Errorf("decode gets %.0f %% of what the disk can give, want 60", 100*s)
+	}
+	if copies < 1.5*pages {
+		t.Errorf("copies give %.1f tok/s, mapped pages %.1f", copies, pages)
 	}
 }
 
