@@ -105,6 +105,16 @@ func (p *Program) lightOf(ctx context.Context, i engine.DeviceInfo, golden func(
 	return doctor.FirstLight(ctx, c, doctor.LightOptions{
 		MaxBytes: min(lightBytes, max(c.Memory()/2, 1)),
 		Golden:   golden(engine.Options{Devices: []*compute.Device{d}}),
+		Emit: func(r doctor.StepResult) {
+			switch {
+			case r.Skipped != "":
+				fmt.Fprintf(p.Err, "  %s: not run, %s\n", r.Title, r.Skipped)
+			case r.Total > 0:
+				fmt.Fprintf(p.Err, "  %s: %d of %d  %s\n", r.Title, r.Passed, r.Total, r.Detail)
+			default:
+				fmt.Fprintf(p.Err, "  %s: %s\n", r.Title, r.Detail)
+			}
+		},
 	})
 }
 
