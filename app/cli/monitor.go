@@ -35,8 +35,9 @@ func (p *Program) monitorCommand() *cobra.Command {
 			if key == "" {
 				key = os.Getenv(launch.KeyVariable)
 			}
+			found := ""
 			if root == "" && address == "" {
-				address = findEngine(ctx)
+				found = findEngine(ctx)
 			}
 			show := func(s wire.Sample) error {
 				switch {
@@ -49,10 +50,17 @@ func (p *Program) monitorCommand() *cobra.Command {
 				}
 				return nil
 			}
-			if address == "" {
-				return machineAlone(ctx, root, once, show)
+			if address != "" {
+				return followEngine(ctx, client.New(address, key), once, show)
 			}
-			return followEngine(ctx, client.New(address, key), once, show)
+			// An engine that was found by itself may end before its first
+			// reading; then there is none, which is no fault.
+			if found != "" {
+				if err := followEngine(ctx, client.New(found, key), once, show); err == nil || ctx.Err() != nil {
+					return nil
+				}
+			}
+			return machineAlone(ctx, root, once, show)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print each reading as one line of JSON")
@@ -124,12 +132,13 @@ func machineAlone(ctx context.Context, root string, once bool, show func(wire.Sa
 	defer s.Close()
 	cards := serve.CardReader(m, s, func(gpu.PCI) (bool, string) { return false, "no engine runs" })
 	cpu := vitals.NewCPU(fsys, 0, runtime.NumCPU())
+	disk := vitals.NewDisk()
 	read := func() wire.Sample {
 		now := time.Now()
 		mem := vitals.Memory(fsys)
 		mem.Level = serve.MemoryLevel(fsys)
 		return wire.Sample{Time: now, Engine: wire.Engine{Status: "off", Phase: "no engine runs"}, Memory: mem,
-			Process: vitals.Process(fsys, 0), CPU: cpu.Read(now), Cards: cards(now)}
+			Process: vitals.Process(fsys, 0), CPU: cpu.Read(now), Cards: cards(now), Disk: diskNow(disk, live, now)}
 	}
 	if !live {
 		// A recorded machine does not move: one reading is all there is.
@@ -151,6 +160,14 @@ func machineAlone(ctx context.Context, root string, once bool, show func(wire.Sa
 			}
 		}
 	}
+}
+
+// diskNow is unknown for a recorded machine: its files hold no disk counters.
+func diskNow(d *vitals.Disk, live bool, now time.Time) wire.Reading {
+	if !live {
+		return wire.Unknown("bytes/s", "/proc/diskstats", "a recorded machine does not move")
+	}
+	return d.Read(now)
 }
 
 // reading writes a value in its unit, or n/a.
