@@ -55,4 +55,8 @@ func TestCgroupLeftOfSlice(t *testing.T) {
 	if g := ReadCgroup(fsys); g.Max.Or(0) != 4e9 || g.Left.Or(0) != 150000000 {
 		t.Errorf("limit %v, left %v", g.Max, g.Left)
 	}
+	fsys["sys/fs/cgroup/user.slice/app/memory.high"] = groupFile("100000010\n")
+	if g := ReadCgroup(fsys); g.Left.Or(0) != 100000000 {
+		t.Errorf("below memory.high %v are left", g.Left)
+	}
 }

@@ -187,8 +187,13 @@ func readCgroup(root fs.FS, self string) Cgroup {
 		}
 	}
 	g.Max, g.High, g.SwapMax = least("memory.max"), least("memory.high"), least("memory.swap.max")
-	g.Left = leastLeft(dir, base, func(d string) (max, used, cache Reading[int64]) {
-		return number(root, d+"/memory.max"), number(root, d+"/memory.current"), groupCache(root, d)
+	g.Left = leastLeft(dir, base, func(d string) (limit, used, cache Reading[int64]) {
+		limit = number(root, d+"/memory.max")
+		// Above memory.high the group is slowed down until it has shrunk.
+		if h := number(root, d+"/memory.high"); h.Known && (!limit.Known || h.Value < limit.Value) {
+			limit = h
+		}
+		return limit, number(root, d+"/memory.current"), groupCache(root, d)
 	})
 	return g
 }
