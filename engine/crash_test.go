@@ -15,10 +15,10 @@ import (
 )
 
 // A process that is killed while it saves profiles leaves one that can be
-// read: 50 times with OUTCROP_SLOW=1, else a few.
+// read: 50 times with the tag slow or OUTCROP_SLOW=1, else a few.
 func TestProfileSurvivesKill(t *testing.T) {
 	times := 3
-	if os.Getenv("OUTCROP_SLOW") != "" {
+	if slowTests || os.Getenv("OUTCROP_SLOW") != "" {
 		times = 50
 	}
 	m := starterModel(t, Options{Threads: 1})

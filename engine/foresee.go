@@ -41,7 +41,7 @@ type foresight struct {
 // foresee begins to read what the layer after l will probably want.
 func (s *shelves) foresee(p *pass, l *layer) {
 	m, f := s.m, &s.ahead
-	if l.index+1 >= len(m.layers) || p.t > foreseeTokens || m.spec.streams > 0 || !m.relief.prefetch() {
+	if l.index+1 >= len(m.layers) || p.t > foreseeTokens || m.spec.streams > 0 || l.ffnNorm == nil || !m.relief.prefetch() {
 		return
 	}
 	next := &m.layers[l.index+1]
@@ -54,7 +54,7 @@ func (s *shelves) foresee(p *pass, l *layer) {
 		return
 	}
 	s.letGo()
-	s.guess(p, next)
+	s.guess(p, l, next)
 	f.layer = next.index
 	for _, e := range f.ids {
 		if k.tier(e) == TierFile && k.coming(e) == nil && f.reads[e] == nil && !contains32(f.list, e) {
@@ -88,9 +88,9 @@ func (s *shelves) foresee(p *pass, l *layer) {
 	}
 }
 
-// guess fills f.ids with the choices of a layer for the residual stream as it
-// is: the highest logits, which every gating function ranks the same way.
-func (s *shelves) guess(p *pass, l *layer) {
+// guess fills f.ids with the choices of layer l for the residual stream as it is
+// in layer now: the highest logits, which every gating function ranks the same way.
+func (s *shelves) guess(p *pass, now, l *layer) {
 	m, f, e := s.m, &s.ahead, &l.expert
 	T, dim := p.t, m.spec.dim
 	growInts(&f.ids, T*e.used)
@@ -103,8 +103,16 @@ func (s *shelves) guess(p *pass, l *layer) {
 	grow(&f.norm, T*dim)
 	grow(&f.logits, T*e.count)
 	grow(&f.score, e.count)
+	// The normed state is there with this layer's weights on it; the stream
+	// itself may be on a card.
 	for t := range T {
-		quant.RMSNorm(f.norm[t*dim:(t+1)*dim], p.x[t*dim:(t+1)*dim], l.ffnNorm, m.spec.eps)
+		y, x := f.norm[t*dim:(t+1)*dim], p.xb[t*dim:(t+1)*dim]
+		for i := range y {
+			y[i] = 0
+			if w := now.ffnNorm[i]; w != 0 {
+				y[i] = x[i] / w * l.ffnNorm[i]
+			}
+		}
 	}
 	p.acts(&f.acts, f.norm, T, dim, l.router.f.Float)
 	p.begin()

@@ -86,6 +86,9 @@ func (m *Model) Relieve(d guard.Decision) (offered int64) {
 // weights stay: every token needs them, and reading them again would make the
 // pressure worse.
 func (m *Model) giveBack(step guard.Step) (offered int64) {
+	if s, ok := m.experts.(*shelves); ok && s.slots == nil {
+		return 0 // no page of an expert is in use
+	}
 	counts := m.heat.read()
 	for i := range m.layers {
 		l := &m.layers[i]

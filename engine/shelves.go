@@ -50,6 +50,7 @@ type shelves struct {
 	cursor  int   // layer that gets the next copy in the background
 	filling int   // copies on their way there
 	broken  error // why copies are not filled any more
+	ended   bool
 	stop    chan struct{}
 	fill    chan struct{} // there may be vacancies
 	idle    chan struct{} // the background goroutine has ended
@@ -135,6 +136,7 @@ func (s *shelves) release() {
 
 // end frees everything. No pass may run.
 func (s *shelves) end() {
+	s.ended = true
 	close(s.stop)
 	<-s.idle
 	if s.slots != nil {
@@ -445,8 +447,10 @@ func (s *shelves) grow(n int64) {
 // soon lets changes take effect when no pass does it.
 func (s *shelves) soon() {
 	if s.m.turn.TryLock() {
-		s.collect()
-		s.apply()
+		if !s.ended {
+			s.collect()
+			s.apply()
+		}
 		s.m.turn.Unlock()
 	}
 	select {
@@ -488,6 +492,11 @@ func (m *Model) shelve(ctx context.Context) error {
 		return nil
 	}
 	s, err := newShelves(m, m.options.ExpertRAM)
+	if err != nil && m.options.FileTier {
+		// Slower, but it runs: the pages of the file need nobody's leave.
+		m.say(time.Now(), fmt.Sprintf("experts are used in the file's pages: %v", err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -504,5 +513,5 @@ func (m *Model) shelve(ctx context.Context) error {
 		s.end()
 		return err
 	}
-	return nil
+	return s.check()
 }

@@ -1,0 +1,5 @@
+//go:build slow
+
+package engine
+
+const slowTests = true
