@@ -53,7 +53,7 @@ func (p promotion) propose(dst []move, layer int, counts []float32, s *seats, li
 			break
 		}
 		switch {
-		case room > 0:
+		case room > 0: // the first free ones: those beyond the limit are not there
 			for s.who[free] != nobody || s.coming[free] != nobody {
 				free++
 			}

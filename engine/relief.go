@@ -77,6 +77,10 @@ func (m *Model) Relieve(d guard.Decision) (offered int64) {
 		case d.RAM > 0:
 			s.grow(d.RAM)
 		}
+		if n := d.Slots[s.slots.card()]; n != 0 {
+			s.slots.ask(n)
+			s.soon()
+		}
 	}
 	return offered
 }

@@ -450,6 +450,10 @@ func (s *shelves) soon() {
 		if !s.ended {
 			s.collect()
 			s.apply()
+			if s.slots != nil {
+				// A card that fails here fails in the next pass too, and says so.
+				_ = s.slots.adjust()
+			}
 		}
 		s.m.turn.Unlock()
 	}

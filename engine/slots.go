@@ -1,9 +1,11 @@
 package engine
 
+import "sync/atomic"
+
 // slotStore keeps copies of experts where a card computes on them. Slots are
 // per layer. Calls come from the goroutine that holds the model's turn.
 type slotStore interface {
-	// slots is how many a layer has.
+	// slots is how many a layer can have.
 	slots(layer int) int
 	// put begins to write an expert's weights into a slot. They stay as they
 	// are until settle returns.
@@ -15,6 +17,21 @@ type slotStore interface {
 	// does. slot[i] is where expert[i] is. wait returns when they are there.
 	start(p *pass, l *layer, expert, slot []int32) error
 	wait() error
+}
+
+// slotResizer is a slotStore that can give memory back when another program
+// wants it, and take it again.
+type slotResizer interface {
+	slotStore
+	// card is the PCI address of the card.
+	card() string
+	// bytes is what a slot takes.
+	bytes(layer int) int64
+	// resize makes the memory of a layer large enough for n slots and gives
+	// back what is behind them. Slots in use are before n.
+	resize(layer, n int) error
+	// move copies a slot; it is complete when move returns.
+	move(layer, from, to int) error
 }
 
 const (
@@ -33,7 +50,11 @@ const (
 type slots struct {
 	s     *shelves
 	store slotStore
-	due   int // tokens to the next round
+	size  slotResizer  // the same; nil: its slots are fixed
+	due   int          // tokens to the next round
+	most  int64        // bytes of all slots
+	held  atomic.Int64 // bytes of the slots there are now
+	asked atomic.Int64 // bytes the guard wants more or less
 
 	chosen, at []int32 // of the open layer
 	running    bool
@@ -48,24 +69,33 @@ type moving struct {
 
 // useSlots gives the shelves a card. No pass may run.
 func (s *shelves) useSlots(store slotStore) error {
-	s.slots = &slots{s: s, store: store, due: roundEvery}
+	c := &slots{s: s, store: store, due: roundEvery}
+	s.slots = c
+	c.size, _ = store.(slotResizer)
 	for i, k := range s.layers {
 		if k == nil {
 			continue
 		}
 		n := store.slots(i)
 		k.slots = newSeats(k.l.expert.count, n)
+		if c.size != nil {
+			if err := c.size.resize(i, n); err != nil {
+				return err
+			}
+			c.most += int64(n) * c.size.bytes(i)
+		}
 		counts := make([]float32, k.l.expert.count)
 		for e := range counts {
 			counts[e] = k.count(s.m.heat, int32(e))
 		}
 		for at, e := range firstPlaces(counts, n) {
-			if err := s.slots.begin(move{layer: i, place: at, in: e, out: nobody}); err != nil {
+			if err := c.begin(move{layer: i, place: at, in: e, out: nobody}); err != nil {
 				return err
 			}
 		}
 	}
-	return s.slots.settle()
+	c.held.Store(c.most)
+	return c.settle()
 }
 
 // begin takes whoever has the slot out and starts the copy of the new one.
@@ -108,6 +138,9 @@ func (c *slots) settle() error {
 // round moves experts when it is time. tokens is how many have run since the
 // last call.
 func (c *slots) round(tokens int) error {
+	if err := c.adjust(); err != nil {
+		return err
+	}
 	if c.due -= tokens; c.due > 0 {
 		return nil
 	}
@@ -163,14 +196,53 @@ func (c *slots) wait() error {
 	return c.store.wait()
 }
 
-// limit lets a layer use n slots at most; experts beyond leave at once, the
-// coldest first. Their memory can be used for something else afterwards.
-func (c *slots) limit(layer, n int) {
+// ask notes that slots are to take n bytes more, or less when it is negative.
+// The change comes between two passes.
+func (c *slots) ask(n int64) { c.asked.Add(n) }
+
+// card is the address of a card whose slots can change, "" for none.
+func (c *slots) card() string {
+	if c == nil || c.size == nil {
+		return ""
+	}
+	return c.size.card()
+}
+
+// adjust does what was asked: every layer keeps the same part of its slots.
+func (c *slots) adjust() error {
+	n := c.asked.Swap(0)
+	if n == 0 || c.size == nil || c.most == 0 {
+		return nil
+	}
+	if err := c.settle(); err != nil {
+		return err
+	}
+	part := float64(min(max(c.held.Load()+n, 0), c.most)) / float64(c.most)
+	var held int64
+	for i, k := range c.s.layers {
+		if k == nil {
+			continue
+		}
+		limit := int(part*float64(len(k.slots.who)) + 1e-6)
+		if err := c.limit(i, limit); err != nil {
+			return err
+		}
+		held += int64(limit) * c.size.bytes(i)
+	}
+	c.held.Store(held)
+	return nil
+}
+
+// limit lets a layer use n slots. Experts beyond leave at once, the coldest
+// first; those that stay move to the first n, and the memory of the others can
+// be used for something else. Nothing may be on its way.
+func (c *slots) limit(layer, n int) error {
 	k := c.s.layers[layer]
-	k.slots.limit = min(n, len(k.slots.who))
-	for k.slots.room() < 0 {
+	s := &k.slots
+	s.limit = n
+	for s.room() < 0 {
 		at, least := -1, float32(0)
-		for i, e := range k.slots.who {
+		for i, e := range s.who {
 			if e == nobody {
 				continue
 			}
@@ -178,14 +250,21 @@ func (c *slots) limit(layer, n int) {
 				at, least = i, v
 			}
 		}
-		if at < 0 {
-			for i, e := range k.slots.coming {
-				if e != nobody {
-					at = i
-				}
-			}
-		}
-		k.slots.leave(at)
+		s.leave(at)
 		c.s.m.tiers.evicted.Add(1)
 	}
+	to := 0
+	for from := n; from < len(s.who); from++ {
+		if s.who[from] == nobody {
+			continue
+		}
+		for s.who[to] != nobody {
+			to++
+		}
+		if err := c.size.move(layer, from, to); err != nil {
+			return err
+		}
+		s.shift(from, to)
+	}
+	return c.size.resize(layer, n)
 }

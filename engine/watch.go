@@ -102,7 +102,7 @@ func (w *watcher) look(now time.Time) {
 	if w.o.Cards != nil {
 		cards = w.o.Cards(now)
 	}
-	r := w.reader.Read(now, cards, nil)
+	r := w.reader.Read(now, cards, w.m.heldSlots())
 	r.Held, r.Wanted = w.m.heldCopies()
 	var d guard.Decision
 	w.state, d = guard.Decide(w.state, r, now, w.o.Config)
@@ -128,6 +128,14 @@ func (m *Model) heldCopies() (held, wanted int64) {
 		return m.tiers.held.Load(), s.most
 	}
 	return 0, 0
+}
+
+// heldSlots is how many bytes of slots the model holds, by card.
+func (m *Model) heldSlots() map[string]int64 {
+	if s, ok := m.experts.(*shelves); ok && s.slots.card() != "" {
+		return map[string]int64{s.slots.card(): s.slots.held.Load()}
+	}
+	return nil
 }
 
 // say remembers an action in words.
