@@ -181,8 +181,8 @@ func TestProfileRoundTrip(t *testing.T) {
 	for name, text := range map[string]string{
 		"cut short":    `{"version":1,"pa`,
 		"other pack":   `{"version":1,"pack":"other","experts":[]}`,
-		"wrong shape":  `{"version":1,"pack":"` + m.profileID() + `","experts":[[1]]}`,
-		"negative":     `{"version":1,"pack":"` + m.profileID() + `","experts":[[-1]]}`,
+		"wrong shape":  `{"version":1,"pack":"` + m.pack.profileID() + `","experts":[[1]]}`,
+		"negative":     `{"version":1,"pack":"` + m.pack.profileID() + `","experts":[[-1]]}`,
 		"other fields": `[]`,
 	} {
 		os.WriteFile(path, []byte(text), 0o600)
@@ -201,5 +201,35 @@ func TestFileTierSameAnswer(t *testing.T) {
 	got, _, err := answerOf(t, starterModel(t, Options{Threads: 2, FileTier: true}), 16, nil)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+// What was learnt of a pack makes the planner's hits better than even ones.
+func TestUseProfile(t *testing.T) {
+	m := starterModel(t, Options{Threads: 1, Draft: "off"})
+	facts, err := m.pack.PlanFacts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "profile.json")
+	n := facts.Layers[0].Experts
+	for e := range n {
+		m.heat.touch(0, e, 5) // the first layer has a favourite
+	}
+	m.heat.touch(0, 2, 5*n)
+	m.heat.touch(1, 0, 1) // the second hardly ran
+	if err := m.SaveProfile(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.pack.UseProfile(&facts, path); err != nil {
+		t.Fatal(err)
+	}
+	hot := facts.Layers[0].HotShare
+	if len(hot) != n || hot[0] < 0.5 || hot[1] > 0.5/float64(n-1) || facts.Layers[1].HotShare != nil {
+		t.Errorf("shares %v, second layer %v", hot, facts.Layers[1].HotShare)
+	}
+	other := Pack{Name: "other"}
+	if err := other.UseProfile(&facts, path); err == nil {
+		t.Error("took the profile of another pack")
 	}
 }

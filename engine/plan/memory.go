@@ -190,10 +190,41 @@ func (b *builder) fileExperts() (n int64) {
 // share of hits (see skew).
 func (b *builder) missing(exp float64) (experts, dense float64) {
 	if b.hot > 0 { // then there is room for the other weights
+		if share, known := b.hotShare(); known {
+			return 1 - share, 0
+		}
 		return 1 - math.Pow(float64(b.hot)/float64(b.fileExperts()), exp), 0
 	}
 	m := 1 - math.Pow(b.cached(), exp)
 	return m, m
+}
+
+// hotShare is the share of expert reads from the file that find a copy, when
+// profiles of all layers say who is used how often. Slots of a card hold the
+// hottest, copies the next.
+func (b *builder) hotShare() (share float64, known bool) {
+	part := float64(b.hot) / float64(b.fileExperts())
+	var hit, all float64
+	for i, l := range b.layers {
+		pl := b.pl.Layers[i]
+		if pl.File == 0 {
+			continue
+		}
+		if len(l.HotShare) < l.Experts {
+			return 0, false
+		}
+		n := int(part * float64(pl.File))
+		for e, v := range l.HotShare[pl.Slots:] {
+			all += v
+			if e < n {
+				hit += v
+			}
+		}
+	}
+	if all == 0 {
+		return 1, true
+	}
+	return hit / all, true
 }
 
 // cached is the share of the mapped bytes that RAM can hold.

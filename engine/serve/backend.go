@@ -101,6 +101,10 @@ func place(root fs.FS, p *engine.Pack, o *engine.Options, sp Spec) (notes []stri
 	if err != nil {
 		return nil, nil // the load says why
 	}
+	if sp.Profile != "" {
+		// Without one, experts count as used alike.
+		_ = p.UseProfile(&facts, sp.Profile)
+	}
 	mem := memoryNow(root)
 	m := plan.Machine{Threads: max(o.Threads, 1)}
 	if mem.RAMTotal.Known {
