@@ -51,6 +51,19 @@ func (r *region) release(lo, hi int) {
 	}
 }
 
+// letGo takes the whole pages of a mapped file out of this process; the system
+// keeps them in its cache as long as it likes.
+func letGo(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	page := uintptr(unix.Getpagesize())
+	first := (page - uintptr(unsafe.Pointer(&b[0]))%page) % page
+	if n := (uintptr(len(b)) - min(first, uintptr(len(b)))) / page * page; n > 0 {
+		_ = unix.Madvise(b[first:first+n], unix.MADV_DONTNEED)
+	}
+}
+
 func (r *region) free() {
 	if r.all != nil {
 		_ = unix.Munmap(r.all)

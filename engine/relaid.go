@@ -4,14 +4,16 @@ import (
 	"context"
 	"sync/atomic"
 
-	"outcrop/engine/gguf"
 	"outcrop/engine/quant"
 )
 
-// relaid keeps copies of weights in a layout that this processor multiplies
-// faster (quant.Format.Faster: the same results to the last bit). The pages of
-// the file that a copy stands for are offered back, so that memory does not
-// double. The guard may have the copies dropped: then the file is used again.
+// relaid keeps copies of weights in memory of our own: in a layout that this
+// processor multiplies faster where there is one (quant.Format.Faster: the same
+// results to the last bit), else as they are. Large pages are what a plain copy
+// gains: a mapped file has small ones, and their look-ups took a sixth of the
+// time of a decode step. The process lets go of the file's pages, so that its
+// memory does not double; they stay in the system's cache for the next start.
+// The guard may have the copies dropped: then the file is used again.
 type relaid struct {
 	copies []relaidCopy
 	bytes  atomic.Int64 // of all copies
@@ -37,13 +39,16 @@ func (m *Model) relay(ctx context.Context) error {
 	total := m.pack.size
 	var ws []*matrix
 	var want int64
+	lists := [][]*matrix{{&m.output}}
 	for i := range m.layers {
-		for _, w := range m.layers[i].matrices() {
-			f := w.f
-			if w.none() || f.Faster() == nil {
+		lists = append(lists, m.layers[i].matrices())
+	}
+	for _, list := range lists {
+		for _, w := range list {
+			if w.none() {
 				continue
 			}
-			n := w.bytes() / int64(f.Bytes) * int64(f.Faster().Bytes)
+			n := w.bytes() / int64(w.f.Bytes) * int64(w.best().Bytes)
 			if total+n-w.bytes() > o.Relay {
 				continue
 			}
@@ -58,7 +63,7 @@ func (m *Model) relay(ctx context.Context) error {
 			m.unrelay()
 			return err
 		}
-		fast := w.f.Faster()
+		fast := w.best()
 		n := int(w.bytes()) / w.f.Bytes * fast.Bytes
 		mem, err := newRegion(n)
 		if err != nil {
@@ -70,9 +75,7 @@ func (m *Model) relay(ctx context.Context) error {
 		w.data, w.f, w.rowBytes = mem.mem, fast, fast.RowBytes(w.cols)
 		m.relaid.copies = append(m.relaid.copies, c)
 		m.relaid.bytes.Add(int64(n))
-		if t := m.pack.file.Tensor(w.name); t != nil {
-			_ = m.pack.file.Advise(t, 0, t.Bytes, gguf.DontNeed)
-		}
+		letGo(c.file.data)
 		if done += int64(n); o.Progress != nil {
 			o.Progress("relay", done, want)
 		}
@@ -106,6 +109,14 @@ func (m *Model) dropRelaid() {
 	}
 }
 
+// best is the layout to hold a copy in.
+func (w *matrix) best() *quant.Format {
+	if f := w.f.Faster(); f != nil {
+		return f
+	}
+	return w.f
+}
+
 // matrices are those of a layer that products read as they lie in memory.
 func (l *layer) matrices() []*matrix {
 	return []*matrix{
@@ -128,5 +139,10 @@ func (j *relayJob) parts() int { return (j.blocks + relayPiece - 1) / relayPiece
 
 func (j *relayJob) part(i int, _ *worker) {
 	lo, hi := i*relayPiece, min((i+1)*relayPiece, j.blocks)
-	quant.Relay(j.dst[lo*j.out:hi*j.out], j.f, j.src[lo*j.f.Bytes:hi*j.f.Bytes])
+	src := j.src[lo*j.f.Bytes : hi*j.f.Bytes]
+	if j.out == j.f.Bytes {
+		copy(j.dst[lo*j.out:], src)
+		return
+	}
+	quant.Relay(j.dst[lo*j.out:hi*j.out], j.f, src)
 }
