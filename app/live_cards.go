@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,7 +89,7 @@ func (l *LiveCards) FirstLight(ctx context.Context, card gpu.PCI, progress func(
 		return doctor.Light{}, err
 	}
 	if card != "" {
-		return doctor.Light{}, errors.New("this version computes on the CPU; first light on a card comes with the version that has its kernels")
+		return doctor.Light{}, fmt.Errorf("first light on a card runs in the terminal: outcrop doctor --light --card %s", card)
 	}
 	// The window must outlive the test, so it touches little memory here.
 	light, err := doctor.FirstLight(ctx, doctor.CPU(m), doctor.LightOptions{Emit: progress, MaxBytes: lightBytes, Golden: golden})

@@ -5,9 +5,10 @@ package engine
 // prefill together: the device as the host sees it, the CPU with routed experts,
 // and the part of the device's time in which the CPU had nothing to do.
 type DeviceSample struct {
-	Name       string // names of the devices in use, with commas
-	Layers     int    // layers on devices
-	CPUExperts bool   // routed experts are with the CPU
+	Name       string   // names of the devices in use, with commas
+	PCI        []string // their addresses; "" where a driver does not tell
+	Layers     int      // layers on devices
+	CPUExperts bool     // routed experts are with the CPU
 
 	// Why the CPU computes although "auto" was asked for a card; empty when a
 	// card does or none was wanted.
@@ -25,6 +26,7 @@ func (m *Model) deviceSample() DeviceSample {
 	}
 	s := DeviceSample{Name: c.names(), Layers: len(m.layers) - c.first, CPUExperts: c.experts, KV: c.kv.Load()}
 	for _, r := range c.runs {
+		s.PCI = append(s.PCI, r.dev.Info().PCI)
 		s.Weights += r.weights
 		s.Scratch += r.scratch.Load()
 	}

@@ -73,26 +73,16 @@ func (p *Program) planCommand() *cobra.Command {
 // planMachine is a machine as the planner sees it: of each card what it has
 // and whether it can be used, and the limits of its recipe.
 func planMachine(m gpu.Machine, readings []gpu.CardReadings) plan.Machine {
-	out := plan.Machine{
-		RAMTotal: amount(m.Host.Memory.Total), RAMAvailable: amount(m.Host.Memory.Available), Threads: max(m.Host.CPU.Cores, 1),
-	}
-	// Inside a control group with a limit the machine is as big as the limit.
-	if max := m.Host.Cgroup.Max; max.Known && (!out.RAMTotal.Known || max.Value < out.RAMTotal.N) {
-		out.RAMTotal = amount(max)
-		if cur := m.Host.Cgroup.Current; cur.Known {
-			if free := max.Value - cur.Value; !out.RAMAvailable.Known || free < out.RAMAvailable.N {
-				out.RAMAvailable = plan.Known(free, max.Source+" less "+cur.Source)
-			}
-		}
-	}
+	// The host counts the limit of a control group, and clean cache in it as free.
+	out := plan.Machine{RAMTotal: amount(m.Host.RAM()), RAMAvailable: amount(m.Host.Available()), Threads: max(m.Host.CPU.Cores, 1)}
 	for _, k := range m.Cards {
 		c := plan.Card{
 			PCI: string(k.PCI), Name: k.Name, Driver: k.Driver, Total: amount(k.Memory.Total),
 			Display: len(k.Displays) > 0, Integrated: k.Memory.Shared,
 			MaxAlloc: k.Caps.AllocMax, MaxPinned: k.Caps.HostAllocMax,
-			// The engine computes on the CPU in this version; its card kernels
-			// come with the version that has them.
-			Unusable: "this version computes on the CPU",
+			// The engine fits layers to cards by their free memory when it
+			// loads; the plan does not place them yet.
+			Unusable: "plans are for the CPU so far; serve uses cards that passed first light",
 		}
 		c.Free = plan.Amount{Why: "the card gave no reading"}
 		for _, r := range readings {

@@ -139,8 +139,9 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 	go func() {
 		opt := f.options()
 		opt.Progress = func(phase string, done, total int64) {
-			if phase == "load" {
-				srv.Loading("reading weights", done, total)
+			words := map[string]string{"load": "reading weights", "experts": "copying experts to RAM", "relay": "laying weights out for this processor"}
+			if w := words[phase]; w != "" {
+				srv.Loading(w, done, total)
 			}
 		}
 		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Force: f.force, Options: opt})
@@ -263,7 +264,7 @@ func (c *cards) find() {
 		return
 	}
 	s := gpu.NewSampler(fsys, m, live)
-	read := serve.CardReader(m, s, func(gpu.PCI) (bool, string) { return false, "this version computes on the CPU" })
+	read := serve.CardReader(m, s, func(gpu.PCI) (bool, string) { return false, "the engine was not asked to run on it" })
 	c.sampler.Store(s)
 	c.read.Store(&read)
 }

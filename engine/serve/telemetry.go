@@ -4,6 +4,8 @@ import (
 	"math"
 	"net/http"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,10 +127,26 @@ func (t *telemetry) read() wire.Sample {
 	out.Guard = t.s.guardNow(e)
 	if t.s.o.Cards != nil {
 		if cards := t.s.o.Cards(now); cards != nil {
-			out.Cards = cards
+			out.Cards = useOf(cards, e.Device)
 		}
 	}
 	return out
+}
+
+// useOf marks the cards that the engine runs on, and says of the others why
+// they are not used.
+func useOf(cards []wire.Card, d engine.DeviceSample) []wire.Card {
+	for i := range cards {
+		c := &cards[i]
+		c.Used = slices.ContainsFunc(d.PCI, func(p string) bool { return strings.EqualFold(p, c.PCI) })
+		switch {
+		case c.Used:
+			c.WhyIdle = ""
+		case d.Why != "":
+			c.WhyIdle = d.Why
+		}
+	}
+	return cards
 }
 
 // residency puts a map of the experts on the wire. Shares are cut to four
