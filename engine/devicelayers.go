@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"outcrop/gpu/compute"
+	"outcrop/gpu/compute/ops"
+)
+
+// norm adds what a block made, if any, and norms the stream.
+func (r *run) norm(q *compute.Queue, s *step, add, post, w *compute.Buffer, to *ops.Acts) error {
+	sp := r.c.m.spec
+	return r.rows.Norm(q, s.T, ops.Norm{X: r.buf.x, N: sp.dim, Add: add, Post: post, Scale: sp.residScale, W: w, Eps: sp.eps, To: to})
+}
+
+// mixer adds the output of layer i-1 and runs the mixer of layer i: its output
+// is in y.
+func (r *run) mixer(q *compute.Queue, s *step, i int) error {
+	b, l := &r.buf, &r.layers[i]
+	var add, post *compute.Buffer
+	if i > 0 {
+		add, post = b.y, r.layers[i-1].postFFN
+	}
+	if l.mixer == attention {
+		if err := r.norm(q, s, add, post, l.attnNorm, formFor(b.xb, &l.q, &l.k, &l.v)); err != nil {
+			return err
+		}
+		return r.attend(q, s, i)
+	}
+	if err := r.norm(q, s, add, post, l.attnNorm, formFor(b.xb, &l.qkv, &l.z, &l.ba)); err != nil {
+		return err
+	}
+	return r.deltaNet(q, s, i)
+}
+
+func (r *run) attend(q *compute.Queue, s *step, i int) error {
+	b, l, dim := &r.buf, &r.layers[i], r.c.m.spec.dim
+	a := &l.layer.attn
+	kw, vw := a.kvHeads*a.keyDim, a.kvHeads*a.valDim
+	if err := l.q.run(q, b.xb, s.T, b.q, l.q.rows, 0); err != nil {
+		return err
+	}
+	if err := l.k.run(q, b.xb, s.T, b.k, kw, 0); err != nil {
+		return err
+	}
+	if err := l.v.run(q, b.xb, s.T, b.v, vw, 0); err != nil {
+		return err
+	}
+	st := &ops.Step{
+		Tokens: s.T, Q: b.q, LdQ: l.q.rows, K: b.k, LdK: kw, V: b.v, LdV: vw,
+		QNorm: l.qNorm, KNorm: l.kNorm, State: b.state, Cache: &s.s.layers[i].cache,
+		Splits: l.attn.Splits(s.context, s.T), Parts: b.parts,
+	}
+	if l.rope != nil {
+		st.CS = b.cs[l.ropeAt]
+	}
+	if err := l.attn.Run(q, st); err != nil {
+		return err
+	}
+	to := formFor(b.acts[a.heads*a.valDim], &l.o)
+	if err := l.attn.Join(q, r.rows, st, l.sinks, to); err != nil {
+		return err
+	}
+	return l.o.run(q, to, s.T, b.y, dim, 0)
+}
+
+func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {
+	b, l, m := &r.buf, &r.layers[i], r.c.m
+	d := &l.layer.delta
+	ch, inner := d.channels(), d.valHeads*d.dim
+	if err := l.qkv.run(q, b.xb, s.T, b.u, ch, 0); err != nil {
+		return err
+	}
+	if err := l.z.run(q, b.xb, s.T, b.z, inner, 0); err != nil {
+		return err
+	}
+	if err := l.ba.run(q, b.xb, s.T, b.raw, 2*d.valHeads, 0); err != nil {
+		return err
+	}
+	mem := &s.s.layers[i]
+	to := formFor(b.acts[inner], &l.out)
+	err := l.delta.Run(q, &ops.DeltaStep{
+		Tokens: s.T, U: b.u, LdU: ch, Raw: b.raw, LdRaw: 2 * d.valHeads, Z: b.z, LdZ: inner,
+		Taps: l.taps, A: l.decay, DT: l.dt, Norm: l.deltaNorm, NormEps: m.spec.eps,
+		State: mem.delta, Old: mem.log[s.book], Log: mem.log[s.book^1], Keep: s.keep, Pos: b.state,
+		Conv: b.conv, Attn: b.attn, To: to,
+	})
+	if err != nil {
+		return err
+	}
+	return l.out.run(q, to, s.T, b.y, m.spec.dim, 0)
+}
+
+// enterFFN adds the mixer's output and norms the stream for the feed-forward.
+func (r *run) enterFFN(q *compute.Queue, s *step, i int) error {
+	b, l := &r.buf, &r.layers[i]
+	to := formFor(b.xb, &l.gateUp, &l.gate, &l.up, &l.router, &l.expGateUp, &l.shGateUp, &l.sharedGate)
+	if l.routedOnHost != nil {
+		to.X = b.xb.X
+	}
+	return r.norm(q, s, b.y, l.postAttn, l.ffnNorm, to)
+}
+
+// ffn adds the mixer's output and runs the feed-forward of layer i: its output
+// is in y.
+func (r *run) ffn(q *compute.Queue, s *step, i int) error {
+	if err := r.enterFFN(q, s, i); err != nil {
+		return err
+	}
+	return r.ffnEntered(q, s, i)
+}
+
+func (r *run) ffnEntered(q *compute.Queue, s *step, i int) error {
+	l := &r.layers[i]
+	if l.ff > 0 {
+		return r.dense(q, s, l, &l.gateUp, &l.gate, &l.up, &l.down, l.ff, 0)
+	}
+	if err := r.routed(q, s, l); err != nil {
+		return err
+	}
+	return r.sharedExpert(q, s, l, true)
+}
+
+// dense makes y = down(act(gate xb) * up xb).
+func (r *run) dense(q *compute.Queue, s *step, l *cardLayer, both, gate, up, down *cardMatrix, ff, flags int) error {
+	b := &r.buf
+	to := formFor(b.acts[ff], down)
+	if err := r.halves(q, s, l, both, gate, up, ff, to); err != nil {
+		return err
+	}
+	return down.run(q, to, s.T, b.y, r.c.m.spec.dim, flags)
+}
+
+// halves makes the input of down.
+func (r *run) halves(q *compute.Queue, s *step, l *cardLayer, both, gate, up *cardMatrix, ff int, to *ops.Acts) error {
+	b, act := &r.buf, int(l.act)
+	if !both.none() && s.T <= ops.MaxColumns {
+		return both.mul.RunGLU(q, b.xb, s.T, ops.GLU{Act: act, Bias: both.bias, To: to})
+	}
+	ld := 2 * ff
+	g, u := b.two, b.two
+	var err error
+	if !both.none() {
+		if err = both.run(q, b.xb, s.T, b.two, ld, 0); err != nil {
+			return err
+		}
+		if u, err = q.Slice(b.two, 4*int64(ff), b.two.Len()-4*int64(ff)); err != nil {
+			return err
+		}
+	} else {
+		ld = ff
+		u = b.up
+		if err = gate.run(q, b.xb, s.T, g, ff, 0); err != nil {
+			return err
+		}
+		if err = up.run(q, b.xb, s.T, u, ff, 0); err != nil {
+			return err
+		}
+	}
+	return r.rows.GLU(q, to, s.T, g, ld, u, ld, act)
+}
+
+// routed makes y = sum of the chosen experts.
+func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
+	b, e, dim, T := &r.buf, &l.expert, r.c.m.spec.dim, s.T
+	if err := l.router.run(q, b.xb, T, b.route, e.count, 0); err != nil {
+		return err
+	}
+	err := r.rows.Route(q, b.route, e.count, T, ops.Route{
+		Experts: e.count, Used: e.used, Kind: int(e.gating), Bias: l.pick,
+		Groups: e.groups, Kept: e.groupsUsed, Norm: e.norm, Scale: e.scale,
+	}, b.ids, b.weight)
+	if err != nil {
+		return err
+	}
+	to := formFor(b.acts[e.ff], &l.expDown)
+	if T <= ops.MaxColumns || !r.sliced(e.ff) || l.expUpBias != nil || l.expDownBias != nil {
+		if err := l.expGateUp.mul.RunExperts(q, b.xb, T, e.used, b.ids, ops.GLU{Act: int(l.act), Bias: l.expUpBias, To: to}); err != nil {
+			return err
+		}
+		out := ops.Out{Y: b.y, Ld: dim}
+		if l.expDownBias != nil {
+			out.Flags, out.Extra = ops.Bias, l.expDownBias
+		}
+		return l.expDown.mul.RunDown(q, to, T, e.used, b.ids, b.weight, out)
+	}
+	slots := T * e.used
+	if err := r.rows.Sort(q, b.ids, slots, e.count, b.start, b.order); err != nil {
+		return err
+	}
+	sl := ops.Slots{Experts: e.count, Order: b.order, Start: b.start, Div: e.used, Most: T}
+	if err := l.expGateUp.many.Run(q, b.xb, T, &sl, ops.Out{Y: b.two, Ld: 2 * e.ff}); err != nil {
+		return err
+	}
+	up, err := q.Slice(b.two, 4*int64(e.ff), b.two.Len()-4*int64(e.ff))
+	if err != nil {
+		return err
+	}
+	if err := r.rows.GLU(q, to, slots, b.two, 2*e.ff, up, 2*e.ff, int(l.act)); err != nil {
+		return err
+	}
+	sl.Div = 1
+	if err := l.expDown.many.Run(q, to, slots, &sl, ops.Out{Y: b.slots, Ld: dim}); err != nil {
+		return err
+	}
+	return r.rows.Slots(q, b.y, b.slots, b.weight, T, e.used, dim, 1, false)
+}
+
+// sharedExpert adds the shared expert to y, or makes it y.
+func (r *run) sharedExpert(q *compute.Queue, s *step, l *cardLayer, add bool) error {
+	e, b, dim, T := &l.expert, &r.buf, r.c.m.spec.dim, s.T
+	if e.shared == 0 {
+		return nil
+	}
+	to := formFor(b.acts[e.shared], &l.shDown)
+	if err := r.halves(q, s, l, &l.shGateUp, &l.gate, &l.up, e.shared, to); err != nil {
+		return err
+	}
+	if l.sharedGate.none() {
+		flags := 0
+		if add {
+			flags = ops.Add
+		}
+		return l.shDown.run(q, to, T, b.y, dim, flags)
+	}
+	if err := l.sharedGate.run(q, b.xb, T, b.gate, 1, 0); err != nil {
+		return err
+	}
+	if T <= ops.MaxColumns {
+		out := ops.Out{Y: b.y, Ld: dim, Flags: ops.Gate, Extra: b.gate, ExtraLd: 1, Scale: l.shDown.scale}
+		if add {
+			out.Flags |= ops.Add
+		}
+		return l.shDown.mul.Run(q, to, T, out)
+	}
+	y := b.hid // free until the end of the pass
+	if !add {
+		y = b.y
+	}
+	if err := l.shDown.run(q, to, T, y, dim, 0); err != nil {
+		return err
+	}
+	if err := r.rows.Gate(q, y, T, dim, 1, b.gate, 1, 0); err != nil || !add {
+		return err
+	}
+	return r.rows.Add(q, b.y, y, int64(T*dim), 1)
+}
