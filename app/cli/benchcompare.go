@@ -54,8 +54,8 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 	}
 	out := comparison{Pack: res.Name, Peer: peer, Threads: l.threads}
 	num := strconv.Itoa
-	ours := []string{"bench", file, "--json", "--repeat", "1", "--prompt", num(o.Prompt), "--generate", num(o.Generate),
-		"--depth", num(o.Depth), "--threads", num(l.threads), "--kv", l.kv, "--draft", l.draft}
+	ours := append([]string{"bench", file, "--json", "--repeat", "1", "--prompt", num(o.Prompt), "--generate", num(o.Generate),
+		"--depth", num(o.Depth)}, l.args()...) // the same placement, so that a card is compared with a card
 	words := strings.Fields(peer)
 	if len(words) == 0 {
 		return out, fmt.Errorf("compare: no command was given; a llama-bench, or a program that takes -p -n -t -r and a file")
