@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // Numbers of the CUDA driver API (cuda.h).
@@ -75,7 +73,7 @@ var loadCUDA = sync.OnceValues(func() (*cudaAPI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the CUDA driver: %w: %v", ErrNoDriver, err)
 	}
-	c := &cudaAPI{library: library{ref: ref}}
+	c := &cudaAPI{library: newLibrary(ref)}
 	c.need(&c.init, "cuInit")
 	c.need(&c.driverVersion, "cuDriverGetVersion")
 	c.need(&c.deviceCount, "cuDeviceGetCount")
@@ -137,8 +135,7 @@ func (c *cudaAPI) graphs() bool {
 }
 
 func (c *cudaAPI) call(fn uintptr, args ...uintptr) int32 {
-	r, _, _ := purego.SyscallN(fn, args...)
-	return int32(r)
+	return int32(c.invoke(fn, args...))
 }
 
 func (c *cudaAPI) status(call string, code int32) error {

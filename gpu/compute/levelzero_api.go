@@ -3,8 +3,6 @@ package compute
 import (
 	"fmt"
 	"sync"
-
-	"github.com/ebitengine/purego"
 )
 
 // Numbers and structures of Level Zero 1.3 (ze_api.h). Go lays the structs out
@@ -133,7 +131,7 @@ func openZe(names ...string) (*zeAPI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the Level Zero loader: %w: %v", ErrNoDriver, err)
 	}
-	z := &zeAPI{library: library{ref: ref}, f: map[string]uintptr{}}
+	z := &zeAPI{library: newLibrary(ref), f: map[string]uintptr{}}
 	for _, n := range zeCalls {
 		z.f[n] = z.addr(n)
 	}
@@ -153,8 +151,7 @@ func openZe(names ...string) (*zeAPI, error) {
 //
 //go:uintptrescapes
 func (z *zeAPI) call(name string, args ...uintptr) error {
-	r, _, _ := purego.SyscallN(z.f[name], args...)
-	return zeStatus(name, uint32(r))
+	return zeStatus(name, uint32(z.invoke(z.f[name], args...)))
 }
 
 func zeStatus(call string, code uint32) error {

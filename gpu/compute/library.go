@@ -2,9 +2,17 @@ package compute
 
 import (
 	"fmt"
+	"os"
+	"reflect"
+	"strings"
 
 	"github.com/ebitengine/purego"
 )
+
+// TraceVariable, set to anything, writes every call of a driver's API to
+// standard error, unbuffered and before it is made: the last line before a
+// crash inside a driver names the call that crashed.
+const TraceVariable = "OUTCROP_GPU_TRACE"
 
 // library is a loaded shared library whose symbols are looked up before use:
 // purego panics on a missing one, and an older driver must only lose what it
@@ -12,6 +20,16 @@ import (
 type library struct {
 	ref     uintptr
 	missing []string
+	traced  map[uintptr]string // names of addr; nil: no trace
+}
+
+// newLibrary is a library that was loaded, traced if the environment says so.
+func newLibrary(ref uintptr) library {
+	l := library{ref: ref}
+	if os.Getenv(TraceVariable) != "" {
+		l.traced = map[uintptr]string{}
+	}
+	return l
 }
 
 // need binds fn (a pointer to a func variable) to name, and notes a miss.
@@ -28,6 +46,20 @@ func (l *library) want(fn any, name string) bool {
 		return false
 	}
 	purego.RegisterFunc(fn, addr)
+	if l.traced != nil {
+		v := reflect.ValueOf(fn).Elem()
+		bound := reflect.ValueOf(v.Interface())
+		v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
+			list := make([]any, len(args))
+			for i, a := range args {
+				list[i] = a.Interface()
+			}
+			traceCall(name, list)
+			out := bound.Call(args)
+			traceResult(out[0].Interface())
+			return out
+		}))
+	}
 	return true
 }
 
@@ -38,8 +70,48 @@ func (l *library) addr(name string) uintptr {
 		l.missing = append(l.missing, name)
 		return 0
 	}
+	if l.traced != nil {
+		l.traced[a] = name
+	}
 	return a
 }
+
+// invoke calls a symbol that addr found. What args point to must be kept alive
+// by the caller.
+func (l *library) invoke(fn uintptr, args ...uintptr) uintptr {
+	if l.traced == nil {
+		r, _, _ := purego.SyscallN(fn, args...)
+		return r
+	}
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	traceCall(l.traced[fn], list)
+	r, _, _ := purego.SyscallN(fn, args...)
+	traceResult(int32(r))
+	return r
+}
+
+func traceCall(name string, args []any) {
+	var b strings.Builder
+	b.WriteString(name + "(")
+	for i, a := range args {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		switch a := a.(type) {
+		case string:
+			fmt.Fprintf(&b, "%q", a)
+		default:
+			fmt.Fprintf(&b, "%#x", a)
+		}
+	}
+	b.WriteString(")")
+	os.Stderr.WriteString(b.String())
+}
+
+func traceResult(v any) { os.Stderr.WriteString(fmt.Sprintf(" = %v\n", v)) }
 
 func (l *library) check(what string) error {
 	if len(l.missing) > 0 {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // Names and numbers of OpenCL 1.2 (Khronos, cl.h) and of the vendor queries
@@ -89,7 +87,7 @@ var loadCL = sync.OnceValues(func() (*clAPI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the OpenCL loader: %w: %v", ErrNoDriver, err)
 	}
-	c := &clAPI{library: library{ref: ref}}
+	c := &clAPI{library: newLibrary(ref)}
 	c.need(&c.getPlatformIDs, "clGetPlatformIDs")
 	c.need(&c.getPlatformInfo, "clGetPlatformInfo")
 	c.need(&c.getDeviceIDs, "clGetDeviceIDs")
@@ -128,8 +126,7 @@ var loadCL = sync.OnceValues(func() (*clAPI, error) {
 })
 
 func (c *clAPI) call(fn uintptr, args ...uintptr) int32 {
-	r, _, _ := purego.SyscallN(fn, args...)
-	return int32(r)
+	return int32(c.invoke(fn, args...))
 }
 
 // text reads an info string of a platform (dev false) or device.
