@@ -33,6 +33,17 @@ type CheckReport struct {
 	First    *Deviation // the first beyond its limit; nil: none
 }
 
+// String is a summary in one line.
+func (r CheckReport) String() string {
+	if r.Compared == 0 {
+		return "nothing compared yet"
+	}
+	if r.First != nil {
+		return fmt.Sprintf("%d compared, first deviation: %s; worst: %s", r.Compared, r.First, r.Worst)
+	}
+	return fmt.Sprintf("%d compared, none beyond its limit; worst: %s", r.Compared, r.Worst)
+}
+
 // checkLimit is the error that a block may have: keys and values are halves on
 // both sides, sums are in another order, and a value next to a rounding edge of
 // the 8-bit activations may fall on the other side.

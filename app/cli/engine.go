@@ -32,7 +32,7 @@ func (p *Program) open(arg string) (*engine.Pack, catalog.Resolved, error) {
 type loadFlags struct {
 	threads, context, chunk, expertRAM int
 	kv, draft, device                  string
-	cpuExperts                         bool
+	cpuExperts, compare                bool
 }
 
 func (l *loadFlags) add(c *cobra.Command) {
@@ -44,6 +44,7 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.IntVar(&l.expertRAM, "expert-ram", 0, "MiB of experts to hold as copies in RAM; 0: none, they are used in the file's pages; -1: all")
 	f.StringVar(&l.device, "device", l.device, "graphics devices: cpu (none), auto (every card), PCI addresses, or names such as opencl:0, with commas between them")
 	f.BoolVar(&l.cpuExperts, "cpu-experts", false, "with --device: routed experts are computed by the CPU")
+	f.BoolVar(&l.compare, "check", false, "with --device: compare every step of a layer with the CPU and name the first that differs; slow")
 	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
 }
 
@@ -55,13 +56,16 @@ func (l *loadFlags) check(c *cobra.Command) error {
 			return usage(c, "--%s is %d, want 0 or more", name, n)
 		}
 	}
+	if l.compare && (l.device == "" || l.device == "cpu") {
+		return usage(c, "--check compares a device with the CPU: name one with --device")
+	}
 	return nil
 }
 
 func (l *loadFlags) options() engine.Options {
 	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
 	o.Device, o.Placement.CPUExperts = l.device, l.cpuExperts
-	o.KernelCache = kernelCache()
+	o.KernelCache, o.Check = kernelCache(), l.compare
 	if l.expertRAM > 0 {
 		o.ExpertRAM <<= 20
 	}
@@ -87,6 +91,9 @@ func (l *loadFlags) args() (out []string) {
 	if l.cpuExperts {
 		out = append(out, "--cpu-experts")
 	}
+	if l.compare {
+		out = append(out, "--check")
+	}
 	return out
 }
 
@@ -102,6 +109,19 @@ func load(ctx context.Context, pack *engine.Pack, o engine.Options) (*engine.Mod
 		return nil, nil, err
 	}
 	return m, s, nil
+}
+
+// checked gives check mode's summary, and an error once something differed. The
+// summary is empty without check mode.
+func checked(m *engine.Model) (string, error) {
+	r, ok := m.Check()
+	if !ok {
+		return "", nil
+	}
+	if r.First != nil {
+		return r.String(), fmt.Errorf("the device differs from the CPU: %s", r.First)
+	}
+	return r.String(), nil
 }
 
 // readInput reads a file, or standard input for "-" and "".

@@ -57,7 +57,14 @@ func (p *Program) logitsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeFloats(p.Out, out, logits)
+			if err := writeFloats(p.Out, out, logits); err != nil {
+				return err
+			}
+			sum, err := checked(m)
+			if sum != "" {
+				fmt.Fprintln(p.Err, "check:", sum)
+			}
+			return err
 		},
 	}
 	l.add(c)
