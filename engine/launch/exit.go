@@ -44,6 +44,9 @@ type facts struct {
 	kmsg    bool       // the kernel's log names this process as killed for memory
 	before  []Reading
 	log     []string
+	fault   string // line that began a crash, see tail
+	foreign bool   // it was in a driver's library
+	what    string // "the test"; "" is the engine
 }
 
 // killCounts counts processes that the kernel killed for memory; -1 is
@@ -64,56 +67,73 @@ func (k killCounts) since(old killCounts) killCounts {
 func explain(f facts) Exit {
 	e := Exit{Code: f.code, Signal: f.signal, Stopped: f.stopped, Ran: f.ran, Before: f.before, Log: f.log}
 	last := lastMessage(f.log)
+	what := f.what
+	if what == "" {
+		what = "the engine"
+	}
+	What := "T" + what[1:]
+	signal := f.signal
+	if name, _, ok := strings.Cut(f.fault, ": "); ok && signal == "" && strings.HasPrefix(name, "SIG") {
+		signal = name // the Go runtime caught it, wrote a trace and left with 2
+	}
 	switch {
 	case f.stopped:
-		e.Text = "The engine was stopped."
+		e.Text = What + " was stopped."
 	case f.signal == "SIGKILL":
 		switch {
 		case f.kmsg, f.kills.group > 0:
 			e.OOM = true
-			e.Text = "The kernel ended the engine because memory ran out." + readingWords(f.before)
+			e.Text = "The kernel ended " + what + " because memory ran out." + readingWords(f.before)
 		case f.kills.machine > 0:
 			e.OOM = true
-			e.Text = "The engine was killed, and the kernel counted a process killed for memory at that time: most likely memory ran out." + readingWords(f.before)
+			e.Text = What + " was killed, and the kernel counted a process killed for memory at that time: most likely memory ran out." + readingWords(f.before)
 		case f.kills.group == 0 || f.kills.machine == 0:
-			e.Text = "The engine was killed from outside (SIGKILL). The kernel counted no kill for memory." + readingWords(f.before)
+			e.Text = What + " was killed from outside (SIGKILL). The kernel counted no kill for memory." + readingWords(f.before)
 			e.Next = "start it again; if nobody killed it, look into the system's log"
 		default:
-			e.Text = "The engine was killed (SIGKILL); this system does not tell whether memory was the reason." + readingWords(f.before)
+			e.Text = What + " was killed (SIGKILL); this system does not tell whether memory was the reason." + readingWords(f.before)
 			e.Next = "start it again, with a smaller context if memory was low"
 		}
 		if e.OOM {
 			e.Next = "close other programs, or start again with a smaller context or a smaller pack"
 		}
 	case f.signal == "SIGTERM" || f.signal == "SIGINT" || f.signal == "SIGHUP":
-		e.Text = fmt.Sprintf("The engine was asked to end by another program (%s).", f.signal)
+		e.Text = fmt.Sprintf("%s was asked to end by another program (%s).", What, f.signal)
 		e.Next = "start it again"
-	case f.signal == "SIGSEGV" || f.signal == "SIGBUS" || f.signal == "SIGILL" || f.signal == "SIGFPE" || f.signal == "SIGABRT":
-		e.Text = fmt.Sprintf("The engine crashed (%s) after %s.", f.signal, round(f.ran))
+	case f.foreign:
+		if signal == "" {
+			signal = "a fault without a name"
+		}
+		e.Signal = signal
+		e.Text = fmt.Sprintf("%s crashed (%s) inside a library of the system after %s: most likely the card's driver.", What, signal, round(f.ran))
+		e.Next = "start it on the CPU, and update the card's driver before it is used again"
+	case signal == "SIGSEGV" || signal == "SIGBUS" || signal == "SIGILL" || signal == "SIGFPE" || signal == "SIGABRT":
+		e.Signal = signal
+		e.Text = fmt.Sprintf("%s crashed (%s) after %s.", What, signal, round(f.ran))
 		e.Next = "start it again; the last lines of its log say where it was"
-		if f.signal == "SIGBUS" {
-			e.Text = "The engine lost a mapped file (SIGBUS): the pack was changed, truncated, or its disk went away."
+		if signal == "SIGBUS" {
+			e.Text = What + " lost a mapped file (SIGBUS): the pack was changed, truncated, or its disk went away."
 			e.Next = "check the pack's files, then start again"
 		}
 	case f.signal != "":
-		e.Text = fmt.Sprintf("The engine was ended by signal %s after %s.", f.signal, round(f.ran))
+		e.Text = fmt.Sprintf("%s was ended by signal %s after %s.", What, f.signal, round(f.ran))
 		e.Next = "start it again"
 	case f.code == exitParentGone:
-		e.Text = "The engine ended because the program that started it was gone."
+		e.Text = What + " ended because the program that started it was gone."
 	case f.code == 0:
-		e.Text = "The engine ended by itself, without an error."
+		e.Text = What + " ended by itself, without an error."
 		e.Next = "start it again"
-	case panicked(f.log) != "":
-		e.Text = fmt.Sprintf("The engine failed with a fault of its own: %s.", panicked(f.log))
+	case panicked(f) != "":
+		e.Text = fmt.Sprintf("%s failed with a fault of its own: %s.", What, panicked(f))
 		e.Next = "start it again, and report the last lines of its log"
 	case f.code == 2 && last != "":
-		e.Text = "The engine did not understand how it was started: " + sentence(last)
+		e.Text = What + " did not understand how it was started: " + sentence(last)
 		e.Next = "check the settings"
 	case last != "":
-		e.Text = "The engine ended with an error: " + sentence(last)
+		e.Text = What + " ended with an error: " + sentence(last)
 		e.Next = "see the last lines of its log"
 	default:
-		e.Text = fmt.Sprintf("The engine ended with exit code %d and no message.", f.code)
+		e.Text = fmt.Sprintf("%s ended with exit code %d and no message.", What, f.code)
 		e.Next = "start it again"
 	}
 	return e
@@ -166,9 +186,9 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// panicked finds the first line of a Go crash in a log.
-func panicked(log []string) string {
-	for _, l := range log {
+// panicked is the first line of a Go crash.
+func panicked(f facts) string {
+	for _, l := range append([]string{f.fault}, f.log...) {
 		for _, p := range []string{"panic: ", "fatal error: "} {
 			if s, ok := strings.CutPrefix(l, p); ok {
 				return strings.TrimSpace(s)

@@ -72,7 +72,7 @@ type Engine struct {
 	began time.Time
 
 	mu      sync.Mutex
-	lines   []string // last lines of standard error
+	said    tail // of standard error
 	before  []Reading
 	stopped bool
 
@@ -81,11 +81,8 @@ type Engine struct {
 	quiet chan struct{}
 }
 
-// keptLines and keptReadings bound what is kept of a child's past.
-const (
-	keptLines    = 40
-	keptReadings = 15
-)
+// keptReadings bounds what is kept of a child's past.
+const keptReadings = 15
 
 // Start runs the engine and returns when it listens; the pack is still
 // loading then (see wire.Health). ctx bounds the wait only: the engine goes on
@@ -218,7 +215,7 @@ func (e *Engine) Exit() Exit {
 func (e *Engine) Log() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]string(nil), e.lines...)
+	return append([]string(nil), e.said.lines...)
 }
 
 // Stop ends the child and waits: first by closing its standard input, on
@@ -278,27 +275,14 @@ func (e *Engine) readOut(r io.Reader, address chan<- string) {
 
 // readErr keeps the last lines and hands all of them on.
 func (e *Engine) readErr(r io.Reader) {
-	br := bufio.NewReaderSize(r, 4096)
-	for {
-		line, err := br.ReadString('\n')
-		if line != "" {
-			if e.spec.Log != nil {
-				io.WriteString(e.spec.Log, line)
-			}
-			if len(line) > 2000 {
-				line = line[:2000]
-			}
-			e.mu.Lock()
-			e.lines = append(e.lines, strings.TrimRight(line, "\r\n"))
-			if len(e.lines) > keptLines {
-				e.lines = e.lines[len(e.lines)-keptLines:]
-			}
-			e.mu.Unlock()
+	eachLine(r, func(line string) {
+		if e.spec.Log != nil {
+			io.WriteString(e.spec.Log, line)
 		}
-		if err != nil {
-			return
-		}
-	}
+		e.mu.Lock()
+		e.said.add(line)
+		e.mu.Unlock()
+	})
 }
 
 // finish records how the child ended.
@@ -306,7 +290,7 @@ func (e *Engine) finish(err error, before killCounts) {
 	var ee *exec.ExitError
 	if err != nil && !errors.As(err, &ee) {
 		e.mu.Lock()
-		e.lines = append(e.lines, err.Error())
+		e.said.add(err.Error())
 		e.mu.Unlock()
 	}
 	close(e.quiet)
@@ -315,7 +299,9 @@ func (e *Engine) finish(err error, before killCounts) {
 		stopped: e.stopped,
 		ran:     time.Since(e.began),
 		before:  e.before,
-		log:     append([]string(nil), e.lines...),
+		log:     append([]string(nil), e.said.lines...),
+		fault:   e.said.fault,
+		foreign: e.said.foreign,
 		kills:   kills().since(before),
 		kmsg:    kernelSaysKilled(e.cmd.Process.Pid),
 	}

@@ -42,6 +42,16 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "panic":
 		panic("no such layer")
+	case "task": // says two lines and dies as its variable says
+		fmt.Println("one")
+		fmt.Println("two")
+		switch os.Getenv("OUTCROP_LAUNCH_TEST_END") {
+		case "crash":
+			syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+			time.Sleep(time.Minute)
+		case "hang":
+			select {}
+		}
 	case "parent": // starts the engine named by the next variable and waits to be killed
 		e, err := startRole(os.Getenv("OUTCROP_LAUNCH_TEST_CHILD"))
 		if err != nil {
@@ -226,5 +236,50 @@ func TestSweep(t *testing.T) {
 		if _, err := os.Stat(p); (err == nil) != want {
 			t.Errorf("%s: %v", p, err)
 		}
+	}
+}
+
+// A task tells its lines, and its end is explained: a good one, a crash, one
+// that hangs and is given up.
+func TestTask(t *testing.T) {
+	run := func(ctx context.Context, end string, line func([]byte)) (Exit, error) {
+		return Task{Args: []string{"-test.run=^$"}, What: "the test", Line: line, Env: append(os.Environ(), role+"=task", "OUTCROP_LAUNCH_TEST_END="+end)}.Run(ctx)
+	}
+	var lines []string
+	keep := func(b []byte) { lines = append(lines, strings.TrimSpace(string(b))) }
+	x, err := run(t.Context(), "", keep)
+	if err != nil || x.Code != 0 || x.Signal != "" || len(lines) < 2 || lines[0] != "one" || lines[1] != "two" {
+		t.Errorf("got %+v, %v, %q", x, err, lines)
+	}
+	lines = nil
+	x, err = run(t.Context(), "crash", keep)
+	if err != nil || x.Signal != "SIGSEGV" || len(lines) != 2 || !strings.HasPrefix(x.Text, "The test crashed (SIGSEGV)") {
+		t.Errorf("got %+v, %v, %q", x, err, lines)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	x, err = run(ctx, "hang", func(b []byte) {
+		if strings.HasPrefix(string(b), "two") {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v, %v", x, err)
+	}
+	if _, err := (Task{Binary: filepath.Join(t.TempDir(), "none")}).Run(t.Context()); err == nil {
+		t.Error("a program that is not there was started")
+	}
+}
+
+// The line that begins a crash is kept, however long the trace after it is.
+func TestTailKeepsTheFault(t *testing.T) {
+	var said tail
+	eachLine(strings.NewReader("outcrop: hello\nSIGSEGV: segmentation violation\nPC=0x1 m=0 sigcode=1\nsignal arrived during cgo execution\n"+strings.Repeat("frame\n", 200)+"panic: later"), said.add)
+	if said.fault != "SIGSEGV: segmentation violation" || !said.foreign || len(said.lines) != keptLines || said.lines[keptLines-1] != "panic: later" {
+		t.Errorf("kept %q, %v, %d lines", said.fault, said.foreign, len(said.lines))
+	}
+	said = tail{}
+	eachLine(strings.NewReader("unexpected fault address 0x7f\nfatal error: fault\n[signal SIGBUS: bus error code=0x2 addr=0x7f pc=0x1]\n"), said.add)
+	if x := explain(facts{code: 2, fault: said.fault, foreign: said.foreign, log: said.lines}); !strings.Contains(x.Text, "mapped file") {
+		t.Errorf("said %q", x.Text)
 	}
 }
