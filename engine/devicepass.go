@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"sync/atomic"
@@ -20,6 +21,16 @@ type deviceTimes struct {
 	steps             atomic.Int64
 }
 
+// feed is what a pass takes from the host on its way through the devices.
+type feed struct {
+	pos, tokens int
+	outputs     int // of the last tokens the logits are wanted
+	kept, book  int // of the timeline, see state
+	tentative   bool
+	cs          [][]float32 // per rotation: (tokens, dims)
+	x           []float32   // (tokens, dim) the residual stream before the next device
+}
+
 // step is one pass on one run.
 type step struct {
 	p       *pass
@@ -31,6 +42,8 @@ type step struct {
 	keep    bool
 	book    int
 	hidden  bool
+
+	in, xHost *compute.Host // the pinned memory that it uses
 }
 
 // forward runs p.x through the layers of all devices and leaves the logits of
@@ -42,41 +55,50 @@ func (c *cards) forward(ctx context.Context, p *pass, outputs int) error {
 	}
 	c.times.steps.Add(1)
 	p.logits = grow(&p.logits, outputs*c.m.spec.vocab)
+	f := &feed{
+		pos: p.pos, tokens: p.t, outputs: outputs, kept: p.st.kept, book: p.st.book, tentative: p.tentative,
+		cs: p.cs, x: p.x[:p.t*c.m.spec.dim],
+	}
 	for i, r := range c.runs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.forward(p, &p.st.cards.runs[i], outputs); err != nil {
-			return fmt.Errorf("layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
+		if err := r.forward(p, &p.st.cards.runs[i], f); err != nil {
+			return r.wrap(err)
 		}
 	}
 	return nil
 }
 
-func (r *run) forward(p *pass, rs *runState, outputs int) error {
+// ErrCardLost is wrapped when a card stopped answering or fell off the bus. The
+// other cards can be used by a model that is loaded anew.
+var ErrCardLost = errors.New("a graphics card was lost")
+
+// wrap names the device and its layers in an error.
+func (r *run) wrap(err error) error {
+	if errors.Is(err, compute.ErrLost) || errors.Is(err, compute.ErrHung) {
+		return fmt.Errorf("%w: %s, with layers %d to %d: %w; load the pack again without this card, or after it works again",
+			ErrCardLost, r.dev.Info(), r.lo, r.hi-1, err)
+	}
+	return fmt.Errorf("layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
+}
+
+// forward runs a pass on one device. Afterwards f.x is what goes on.
+func (r *run) forward(p *pass, rs *runState, f *feed) error {
 	m, b := r.c.m, &r.buf
-	s := &step{p: p, s: rs, T: p.t, outputs: outputs, keep: !p.tentative, book: p.st.book}
-	s.hidden = len(m.usedDrafts()) > 0
-	s.context = min(max(256, 1<<bits.Len(uint(p.pos+p.t-1))), cardContext(m))
-	if p.t > b.rows {
-		return fmt.Errorf("%d tokens at once, there is room for %d", p.t, b.rows)
-	}
-	if !r.last {
-		s.outputs, s.hidden = 0, false
-	}
-	recorded := s.T <= ops.MaxColumns && !r.c.experts && r.c.check == nil
-	var parts int64
-	for i := range r.layers {
-		if a := r.layers[i].attn; a != nil {
-			parts = max(parts, a.PartsBytes(s.T, a.Splits(s.context, s.T)))
-		}
-	}
-	if err := r.need(parts, 4*int64(s.outputs)*int64(m.spec.vocab), recorded); err != nil {
+	s, err := r.step(p, rs, f)
+	if err != nil {
 		return err
 	}
-	r.fill(s)
+	recorded := s.T <= ops.MaxColumns && !r.c.experts && r.c.check == nil
+	if err := r.roomFor(s, recorded); err != nil {
+		return err
+	}
+	r.fill(s.in, f)
+	if r.c.check != nil {
+		copy(p.x, f.x) // the CPU's side begins with what the device has
+	}
 	begin := time.Now()
-	var err error
 	switch {
 	case r.c.check != nil:
 		err = r.checked(s)
@@ -97,7 +119,7 @@ func (r *run) forward(p *pass, rs *runState, outputs int) error {
 	}
 	dim := m.spec.dim
 	if !r.last {
-		copy(p.x[:s.T*dim], asFloats(b.xHost.Bytes()))
+		f.x = asFloats(b.xHost.Bytes())[:s.T*dim]
 		return nil
 	}
 	if s.hidden {
@@ -110,6 +132,32 @@ func (r *run) forward(p *pass, rs *runState, outputs int) error {
 		m.finishLogits(p.logits)
 	}
 	return nil
+}
+
+// step makes a step of what is fed to a run.
+func (r *run) step(p *pass, rs *runState, f *feed) (*step, error) {
+	m, b := r.c.m, &r.buf
+	s := &step{p: p, s: rs, T: f.tokens, outputs: f.outputs, keep: !f.tentative, book: f.book, in: b.in, xHost: b.xHost}
+	s.hidden = len(m.usedDrafts()) > 0
+	s.context = min(max(256, 1<<bits.Len(uint(f.pos+f.tokens-1))), cardContext(m))
+	if s.T > b.rows {
+		return nil, fmt.Errorf("%d tokens at once, there is room for %d", s.T, b.rows)
+	}
+	if !r.last {
+		s.outputs, s.hidden = 0, false
+	}
+	return s, nil
+}
+
+// roomFor makes room for what depends on the step.
+func (r *run) roomFor(s *step, recorded bool) error {
+	var parts int64
+	for i := range r.layers {
+		if a := r.layers[i].attn; a != nil {
+			parts = max(parts, a.PartsBytes(s.T, a.Splits(s.context, s.T)))
+		}
+	}
+	return r.need(parts, 4*int64(s.outputs)*int64(r.c.m.spec.vocab), recorded)
 }
 
 // finishLogits does to logits what head does after the product.
@@ -128,19 +176,21 @@ func (m *Model) finishLogits(logits []float32) {
 }
 
 // fill puts what a pass needs from the host into pinned memory.
-func (r *run) fill(s *step) {
-	b, p := &r.buf, s.p
-	raw := b.in.Bytes()
+func (r *run) fill(in *compute.Host, f *feed) {
+	b := &r.buf
+	raw := in.Bytes()
 	st := asInts(raw[:8])
-	st[0], st[1] = int32(p.pos), int32(p.st.kept)
-	idx := asInts(raw[256:b.inCSStart()])
-	for i := range s.outputs {
-		idx[i] = int32(s.T - s.outputs + i)
+	st[0], st[1] = int32(f.pos), int32(f.kept)
+	if r.last {
+		idx := asInts(raw[256:b.inCSStart()])
+		for i := range f.outputs {
+			idx[i] = int32(f.tokens - f.outputs + i)
+		}
 	}
 	for i, x := range r.c.m.ropes {
-		copy(asFloats(raw[b.inCS[i]:]), p.cs[i][:s.T*x.spec.dims])
+		copy(asFloats(raw[b.inCS[i]:]), f.cs[i][:f.tokens*x.spec.dims])
 	}
-	copy(asFloats(raw[b.inX:]), p.x[:s.T*r.c.m.spec.dim])
+	copy(asFloats(raw[b.inX:]), f.x)
 }
 
 func (b *runBuffers) inCSStart() int64 {
@@ -191,22 +241,22 @@ func (r *run) enqueue(q *compute.Queue, s *step, recorded bool) error {
 // begin writes the inputs.
 func (r *run) begin(q *compute.Queue, s *step) error {
 	b, m := &r.buf, r.c.m
-	if err := q.WriteHost(b.state, 0, b.in, 0, 8); err != nil {
+	if err := q.WriteHost(b.state, 0, s.in, 0, 8); err != nil {
 		return err
 	}
 	if s.outputs > 0 {
-		if err := q.WriteHost(b.idx, 0, b.in, 256, 4*int64(s.outputs)); err != nil {
+		if err := q.WriteHost(b.idx, 0, s.in, 256, 4*int64(s.outputs)); err != nil {
 			return err
 		}
 	}
 	for i, x := range m.ropes {
 		if n := 4 * int64(s.T*x.spec.dims); n > 0 {
-			if err := q.WriteHost(b.cs[i], 0, b.in, b.inCS[i], n); err != nil {
+			if err := q.WriteHost(b.cs[i], 0, s.in, b.inCS[i], n); err != nil {
 				return err
 			}
 		}
 	}
-	return q.WriteHost(b.x, 0, b.in, b.inX, 4*int64(s.T*m.spec.dim))
+	return q.WriteHost(b.x, 0, s.in, b.inX, 4*int64(s.T*m.spec.dim))
 }
 
 // end adds the last output and makes the logits, or hands the stream over.
@@ -218,7 +268,7 @@ func (r *run) end(q *compute.Queue, s *step, recorded bool) error {
 		if err := r.norm(q, s, b.y, post, nil, nil); err != nil {
 			return err
 		}
-		return q.ReadHost(b.xHost, 0, b.x, 0, rows)
+		return q.ReadHost(s.xHost, 0, b.x, 0, rows)
 	}
 	head := formFor(b.xb, &r.output)
 	if s.outputs == s.T && !s.hidden {
@@ -234,7 +284,7 @@ func (r *run) end(q *compute.Queue, s *step, recorded bool) error {
 			return err
 		}
 		if s.hidden {
-			if err := q.ReadHost(b.xHost, 0, b.hid, 0, rows); err != nil {
+			if err := q.ReadHost(s.xHost, 0, b.hid, 0, rows); err != nil {
 				return err
 			}
 		}
