@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"outcrop/gpu"
+	"outcrop/gpu/doctor"
 )
 
 // cardsResult is what `cards --json` prints: the machine, and its sensors now.
@@ -16,10 +18,21 @@ type cardsResult struct {
 
 func (p *Program) cardsCommand() *cobra.Command {
 	var root string
-	var asJSON bool
+	var asJSON, devices bool
 	c := &cobra.Command{
 		Use: "cards", Short: "Show the graphics cards that were found, and what they say of themselves", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			if devices && root != "" {
+				return usage(c, "--devices asks the drivers of this machine; it does not go with --root")
+			}
+			if devices {
+				o := offers()
+				if asJSON {
+					return p.printJSON(o)
+				}
+				p.printOffers(o)
+				return nil
+			}
 			m, readings, err := machineNow(root)
 			if err != nil {
 				return err
@@ -39,7 +52,28 @@ func (p *Program) cardsCommand() *cobra.Command {
 		},
 	}
 	machineFlags(c, &root, &asJSON)
+	c.Flags().BoolVar(&devices, "devices", false, "show what the drivers offer to compute on, by the names that --device takes, and what has passed first light")
 	return c
+}
+
+// printOffers shows the devices of the drivers.
+func (p *Program) printOffers(o doctor.Offers) {
+	var rows [][]string
+	for _, d := range o.Devices {
+		state := "first light: not passed with this driver"
+		if d.Passed {
+			state = "first light: passed"
+		}
+		name := d.Name
+		if d.CPU {
+			name += " (the processor itself)"
+		}
+		rows = append(rows, []string{d.ID, name, string(d.PCI), d.API + ", " + orWord(d.Version, "version n/a"), size(d.Memory), state})
+	}
+	table(p.Out, rows)
+	for _, m := range o.Missing {
+		fmt.Fprintln(p.Out, "no device:", strings.ReplaceAll(m, "\n", "; "))
+	}
 }
 
 // machineFlags are those of every command that reads a machine.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,11 +21,16 @@ func (p *Program) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what was found, what stands in the way, and which package brings what is missing", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if light && (asJSON || root != "") {
-				return usage(c, "--light tests the devices of this machine and prints text; it goes with neither --json nor --root")
+			if light && root != "" {
+				return usage(c, "--light tests the devices of this machine; it does not go with --root")
 			}
 			if light {
-				return p.firstLight(c.Context(), card)
+				tell := p.printLight
+				if asJSON {
+					lines := json.NewEncoder(p.Out)
+					tell = func(n doctor.LightLine) { lines.Encode(n) }
+				}
+				return p.firstLight(c.Context(), card, tell)
 			}
 			o := doctor.Options{Card: gpu.PCI(card), Target: target}
 			if root == "" {
@@ -68,7 +74,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 	}
 	machineFlags(c, &root, &asJSON)
 	c.Flags().StringVar(&card, "card", "", "only the card at this PCI address, and the machine")
-	c.Flags().BoolVar(&light, "light", false, "run the known-answer test on every graphics device and the CPU, or on --card alone; only devices that passed are used by --device=auto")
+	c.Flags().BoolVar(&light, "light", false, "run the known-answer test on every graphics device and the CPU, or on --card alone (a PCI address, a name such as opencl:0, or cpu); only devices that passed are used by --device=auto; with --json a line for each step")
 	c.Flags().StringVar(&target, "target", "", "program whose recipe the environment is compared with (default: outcrop)")
 	c.Flags().StringArrayVar(&engines, "engine", nil, "binary of another engine to look at; may be repeated")
 	c.Flags().StringVar(&report, "report", "", "write a report for a bug tracker to this file, without names; - is standard output")

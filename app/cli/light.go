@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"outcrop/assets"
 	"outcrop/engine"
@@ -23,13 +24,13 @@ func kernelCache() string { return filepath.Join(catalog.CacheDir(), "kernels") 
 // lightBytes is the most memory that first light touches on one device.
 const lightBytes = 1 << 30
 
-// firstLight tests the devices that name says ("" every one) and the CPU, prints
-// "N of N" for each, and keeps which passed. It fails when one does not.
-func (p *Program) firstLight(ctx context.Context, name string) error {
-	list, why := engine.Devices()
-	for _, w := range why {
-		fmt.Fprintln(p.Out, "no device:", w)
-	}
+// cpuDevice is the name of the processor as a device of first light.
+const cpuDevice = "cpu"
+
+// firstLight tests the devices that name says: "" is every card and the CPU,
+// else an ID, a PCI address or "cpu". It tells what happens line by line, keeps which devices
+// passed, and fails when one did not.
+func (p *Program) firstLight(ctx context.Context, name string, tell func(doctor.LightLine)) error {
 	known, err := knownAnswers()
 	if err != nil {
 		return err
@@ -38,61 +39,89 @@ func (p *Program) firstLight(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	bad := 0
-	show := func(l doctor.Light) {
-		for _, s := range l.Steps {
-			if s.Passed != s.Total {
-				fmt.Fprintf(p.Out, "  %s: %d of %d, %s\n", s.Title, s.Passed, s.Total, s.Detail)
-			}
-		}
-		fmt.Fprintln(p.Out, l)
-		if !l.OK() {
-			bad++
-		}
-	}
+	bad, tested := 0, 0
 	golden := func(o engine.Options) func(context.Context, doctor.Device) (int, int, error) {
 		return func(ctx context.Context, _ doctor.Device) (int, int, error) {
 			o.Context = 1024
 			return engine.Golden(ctx, r.Path, o, known)
 		}
 	}
-	for _, i := range list {
-		if name != "" && name != i.ID && name != i.PCI {
-			continue
-		}
-		if i.CPU && name == "" {
-			fmt.Fprintf(p.Out, "%s is the processor itself, no card: not tested; --card %s does\n", i.ID, i.ID)
-			continue
-		}
-		l, err := p.lightOf(ctx, i, golden)
+	end := func(id, name string, l doctor.Light, err error) {
+		tested++
 		if err != nil {
-			fmt.Fprintf(p.Out, "%s (%s): %v\n", i.ID, i.Name, err)
+			tell(doctor.LightLine{Device: id, Name: name, Error: err.Error()})
 			bad++
-			continue
+			return
 		}
-		l.Device = i.ID + " " + l.Device
-		show(l)
-		if err := engine.SetLit(kernelCache(), i, l.OK()); err != nil {
+		tell(doctor.LightLine{Device: id, Name: name, Result: &l})
+		if !l.OK() {
+			bad++
+		}
+	}
+	var have []string
+	if name != cpuDevice {
+		list, why := engine.Devices()
+		for _, w := range why {
+			tell(doctor.LightLine{Note: "no device: " + w.Error()})
+		}
+		for _, i := range list {
+			have = append(have, i.ID)
+			if name != "" && name != i.ID && (i.PCI == "" || !strings.EqualFold(name, i.PCI)) {
+				continue
+			}
+			if i.CPU && name == "" {
+				tell(doctor.LightLine{Device: i.ID, Name: i.Name, Note: fmt.Sprintf("%s is the processor itself, no card: not tested; --card %s does", i.ID, i.ID)})
+				continue
+			}
+			// What passed before counts no more once a test has begun: a driver that
+			// crashes in it must not be used by --device=auto afterwards.
+			if err := engine.SetLit(kernelCache(), i, false); err != nil {
+				return err
+			}
+			l, err := p.lightOf(ctx, i, golden, tell)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == nil {
+				if err := engine.SetLit(kernelCache(), i, l.OK()); err != nil {
+					return err
+				}
+			}
+			end(i.ID, i.Name, l, err)
+		}
+	}
+	if name == "" || name == cpuDevice {
+		m, _, _, err := gpu.Open("")
+		if err != nil {
 			return err
 		}
+		d := doctor.CPU(m)
+		l, err := doctor.FirstLight(ctx, d, doctor.LightOptions{MaxBytes: lightBytes / 4, Golden: golden(engine.Options{}), Emit: steps(cpuDevice, d.Name(), tell)})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		end(cpuDevice, d.Name(), l, err)
 	}
-	m, _, _, err := gpu.Open("")
-	if err != nil {
-		return err
+	if tested == 0 {
+		if have == nil {
+			have = []string{"none"}
+		}
+		return fmt.Errorf("first light on %s: no driver offers that card; there are: %s; outcrop doctor says what is missing", name, strings.Join(have, ", "))
 	}
-	l, err := doctor.FirstLight(ctx, doctor.CPU(m), doctor.LightOptions{MaxBytes: lightBytes / 4, Golden: golden(engine.Options{})})
-	if err != nil {
-		return err
-	}
-	show(l)
 	if bad > 0 {
 		return errSilent
 	}
 	return nil
 }
 
+// steps tells the steps of one device as they end.
+func steps(id, name string, tell func(doctor.LightLine)) func(doctor.StepResult) {
+	return func(r doctor.StepResult) { tell(doctor.LightLine{Device: id, Name: name, Step: &r}) }
+}
+
 // lightOf tests one device.
-func (p *Program) lightOf(ctx context.Context, i engine.DeviceInfo, golden func(engine.Options) func(context.Context, doctor.Device) (int, int, error)) (doctor.Light, error) {
+func (p *Program) lightOf(ctx context.Context, i engine.DeviceInfo, golden func(engine.Options) func(context.Context, doctor.Device) (int, int, error), tell func(doctor.LightLine)) (doctor.Light, error) {
+	tell(doctor.LightLine{Device: i.ID, Name: i.Name, Phase: "opening the device and compiling its kernels, which the first time takes up to a minute"})
 	d, err := engine.OpenDevice(i, kernelCache())
 	if err != nil {
 		return doctor.Light{}, err
@@ -105,17 +134,56 @@ func (p *Program) lightOf(ctx context.Context, i engine.DeviceInfo, golden func(
 	return doctor.FirstLight(ctx, c, doctor.LightOptions{
 		MaxBytes: min(lightBytes, max(c.Memory()/2, 1)),
 		Golden:   golden(engine.Options{Devices: []*compute.Device{d}}),
-		Emit: func(r doctor.StepResult) {
-			switch {
-			case r.Skipped != "":
-				fmt.Fprintf(p.Err, "  %s: not run, %s\n", r.Title, r.Skipped)
-			case r.Total > 0:
-				fmt.Fprintf(p.Err, "  %s: %d of %d  %s\n", r.Title, r.Passed, r.Total, r.Detail)
-			default:
-				fmt.Fprintf(p.Err, "  %s: %s\n", r.Title, r.Detail)
-			}
-		},
+		Emit:     steps(i.ID, i.Name, tell),
 	})
+}
+
+// printLight writes first light for people: what happens on standard error,
+// results and what failed on standard output.
+func (p *Program) printLight(n doctor.LightLine) {
+	switch {
+	case n.Phase != "":
+		fmt.Fprintf(p.Err, "%s (%s): %s\n", n.Device, n.Name, n.Phase)
+	case n.Step != nil:
+		r := n.Step
+		switch {
+		case r.Skipped != "":
+			fmt.Fprintf(p.Err, "  %s: not run, %s\n", r.Title, r.Skipped)
+		case r.Total > 0:
+			fmt.Fprintf(p.Err, "  %s: %d of %d  %s\n", r.Title, r.Passed, r.Total, r.Detail)
+		default:
+			fmt.Fprintf(p.Err, "  %s: %s\n", r.Title, r.Detail)
+		}
+	case n.Result != nil:
+		for _, s := range n.Result.Steps {
+			if s.Passed != s.Total {
+				fmt.Fprintf(p.Out, "  %s: %d of %d, %s\n", s.Title, s.Passed, s.Total, s.Detail)
+			}
+		}
+		on := n.Result.Device
+		if n.Device != cpuDevice {
+			on = n.Device + " " + on
+		}
+		fmt.Fprintf(p.Out, "%d of %d on %s\n", n.Result.Passed, n.Result.Total, on)
+	case n.Error != "":
+		fmt.Fprintf(p.Out, "%s (%s): %s\n", n.Device, n.Name, n.Error)
+	case n.Note != "":
+		fmt.Fprintln(p.Out, n.Note)
+	}
+}
+
+// offers lists what the drivers offer to compute on.
+func offers() doctor.Offers {
+	o := doctor.Offers{Devices: []doctor.Offer{}, Missing: []string{}}
+	list, why := engine.Devices()
+	for _, i := range list {
+		o.Devices = append(o.Devices, doctor.Offer{ID: i.ID, Driver: i.Driver, Name: i.Name, PCI: gpu.PCI(i.PCI), CPU: i.CPU,
+			Version: i.Version, API: i.API, Memory: i.Memory, Passed: engine.Lit(kernelCache(), i)})
+	}
+	for _, w := range why {
+		o.Missing = append(o.Missing, w.Error())
+	}
+	return o
 }
 
 // decodeBlocks gives first light the values of weights of any format.
