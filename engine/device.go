@@ -69,6 +69,7 @@ type run struct {
 	buf     runBuffers
 	weights int64 // bytes on the device
 	scratch atomic.Int64
+	kv      atomic.Int64 // bytes of all sessions
 }
 
 // deviceRefusal says in words why a model's layers cannot run on a device; ""
@@ -164,21 +165,6 @@ func newCards(m *Model, o *Options) (*cards, error) {
 		if err := r.load(o); err != nil {
 			c.close()
 			return nil, fmt.Errorf("layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
-		}
-	}
-	if o.SlotBytes > 0 && c.experts {
-		s, ok := m.experts.(*shelves)
-		if !ok {
-			c.close()
-			return nil, errors.New("slots for experts go with experts held in RAM; ask for ExpertRAM too")
-		}
-		if c.slots, err = c.newCardSlots(o.SlotBytes); err == nil {
-			err = s.useSlots(c.slots)
-		}
-		if err != nil {
-			s.slots = nil
-			c.close()
-			return nil, err
 		}
 	}
 	return c, nil

@@ -17,6 +17,15 @@ type DeviceSample struct {
 	Weights, KV, Scratch int64
 
 	DeviceMs, CPUMs, WaitMs float64
+
+	Each []DeviceUse // the devices in use, in the order of their layers
+}
+
+// DeviceUse is what one device holds of a model, in bytes.
+type DeviceUse struct {
+	Name, PCI                   string
+	First, Layers               int // its layers
+	Weights, KV, Slots, Scratch int64
 }
 
 func (m *Model) deviceSample() DeviceSample {
@@ -29,6 +38,12 @@ func (m *Model) deviceSample() DeviceSample {
 		s.PCI = append(s.PCI, r.dev.Info().PCI)
 		s.Weights += r.weights
 		s.Scratch += r.scratch.Load()
+		u := DeviceUse{Name: r.dev.Info().Name, PCI: r.dev.Info().PCI, First: r.lo, Layers: r.hi - r.lo,
+			Weights: r.weights, KV: r.kv.Load(), Scratch: r.scratch.Load()}
+		if c.slots != nil && c.slots.runs[r] != nil {
+			u.Slots = c.slots.runs[r].arena.Size()
+		}
+		s.Each = append(s.Each, u)
 	}
 	if n := c.times.steps.Load() * int64(s.Layers); n > 0 {
 		ms := func(ns int64) float64 { return float64(ns) / 1e6 / float64(n) }

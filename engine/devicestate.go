@@ -50,6 +50,9 @@ func (c *cards) newState() (*cardState, error) {
 		st.bytes += st.runs[i].arena.Size()
 	}
 	c.kv.Add(st.bytes)
+	for i, r := range c.runs {
+		r.kv.Add(st.runs[i].arena.Size())
+	}
 	if err := st.push(nil); err != nil {
 		st.free()
 		return nil, err
@@ -170,9 +173,13 @@ func (s *cardState) free() {
 	if s == nil {
 		return
 	}
+	counted := s.bytes > 0
 	s.c.kv.Add(-s.bytes)
 	s.bytes = 0
 	for i := range s.runs {
+		if counted {
+			s.c.runs[i].kv.Add(-s.runs[i].arena.Size())
+		}
 		s.runs[i].forget()
 		if s.runs[i].arena != nil {
 			s.runs[i].arena.Free()

@@ -66,7 +66,7 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 	}
 	info := p.Info()
 	b := &Backend{
-		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Residency: m.Residency,
+		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Residency: m.Residency, Wanted: o.Device,
 		Defaults: defaultsOf(p.File().Meta()), Loaded: time.Now(),
 		Info: wire.ModelInfo{
 			Arch: p.Arch, Path: p.Path, Bytes: p.Size(), Context: m.Context(), ContextTrain: info.Context,

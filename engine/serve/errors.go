@@ -128,9 +128,11 @@ func decode(w http.ResponseWriter, r *http.Request, v any) *httpError {
 	}
 	rc.SetReadDeadline(time.Time{})
 	if err != nil {
-		var big *http.MaxBytesError
+		var big *tooLarge
 		if errors.As(err, &big) {
-			return fail(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "", "the request is larger than %d MiB", big.Limit>>20)
+			// What was not read would be taken for the next request.
+			w.Header().Set("Connection", "close")
+			return fail(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "", "%v", big)
 		}
 		return fail(http.StatusBadRequest, wire.CodeJSON, "", "the request is not valid JSON: %v", err)
 	}

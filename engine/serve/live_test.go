@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -370,5 +371,48 @@ func TestAnthropic(t *testing.T) {
 	}
 	if _, got := post(t, h.URL+"/v1/messages/count_tokens", `{"messages":[{"role":"user","content":"Hi"}]}`); !strings.Contains(got, `"input_tokens":`) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A request that is too large is answered, also to a client that sends all of
+// it before it reads, and the next one finds the server well.
+func TestTooLargeIsAnswered(t *testing.T) {
+	s := &scripted{words: []string{"x"}}
+	_, h := running(t, s, Options{MaxBody: 1 << 20})
+	for _, n := range []int{1<<20 + 1, 6 << 20} {
+		conn, err := net.Dial("tcp", h.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		body := strings.Repeat(" ", n-2) + "{}"
+		if _, err := io.WriteString(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "+fmt.Sprint(n)+"\r\n\r\n"+body); err != nil {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		if resp.StatusCode != 413 || !strings.Contains(string(b), "larger than 1 MiB") || !resp.Close || err != nil {
+			t.Errorf("%d bytes: got %d %s, %v", n, resp.StatusCode, b, err)
+		}
+		conn.Close()
+	}
+	// One that asks first sends nothing.
+	conn, err := net.Dial("tcp", h.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	io.WriteString(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
+	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 413 {
+		t.Errorf("asked first: %v, %v", resp, err)
+	}
+	// Just what is allowed is read.
+	resp, err := http.Post(h.URL+"/v1/chat/completions", "application/json", strings.NewReader(strings.Repeat(" ", 1<<20-len(hi)-2)+"{"+hi+"}"))
+	if err != nil || resp.StatusCode != 200 {
+		t.Errorf("the most that is allowed: %v, %v", resp, err)
 	}
 }

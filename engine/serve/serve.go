@@ -69,9 +69,11 @@ type Backend struct {
 	Telemetry func() engine.Sample
 	// Residency is where the experts are; nil where nobody tells.
 	Residency func() *engine.ResidencyMap
-	Defaults  Defaults
-	Loaded    time.Time
-	Close     func() error // may be nil
+	// Wanted is the device that was asked for: cpu, auto, or names.
+	Wanted   string
+	Defaults Defaults
+	Loaded   time.Time
+	Close    func() error // may be nil
 	// Watch has the memory guard look after the model until stop is called;
 	// onChange is told of what it decides. It may be nil.
 	Watch func(onChange func(guard.Decision)) (stop func() error)
@@ -298,7 +300,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			writeError(w, fail(http.StatusUnauthorized, wire.CodeKey, "", "the API key is missing or wrong"))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+		r.Body = limitBody(w, r, s.o.MaxBody)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -127,18 +127,37 @@ func (t *telemetry) read() wire.Sample {
 	out.Guard = t.s.guardNow(e)
 	if t.s.o.Cards != nil {
 		if cards := t.s.o.Cards(now); cards != nil {
-			out.Cards = useOf(cards, e.Device)
+			out.Cards = cards
 		}
 	}
+	out.Cards = useOf(out.Cards, e.Device)
 	return out
 }
 
-// useOf marks the cards that the engine runs on, and says of the others why
-// they are not used.
+// useOf marks the cards that the engine runs on, with what it holds on each,
+// and says of the others why they are not used. A device that is none of the
+// machine's cards, as OpenCL on the processor, is put behind them.
 func useOf(cards []wire.Card, d engine.DeviceSample) []wire.Card {
+	for _, u := range d.Each {
+		i := -1
+		if u.PCI != "" {
+			i = slices.IndexFunc(cards, func(c wire.Card) bool { return strings.EqualFold(c.PCI, u.PCI) })
+		}
+		if i < 0 {
+			i = len(cards)
+			none := func(unit string) wire.Reading { return wire.Unknown(unit, "", "no card of the machine's list") }
+			cards = append(cards, wire.Card{PCI: u.PCI, Name: u.Name, Total: none("bytes"), VRAM: none("bytes"), Own: none("bytes"),
+				Busy: none("percent"), Temp: none("°C"), Power: none("W"), Clock: none("MHz")})
+		}
+		c := &cards[i]
+		c.Used = true
+		c.Use = &wire.CardUse{First: u.First, Layers: u.Layers, Weights: u.Weights, KV: u.KV, Slots: u.Slots, Scratch: u.Scratch}
+		if !c.Own.Known {
+			c.Own = wire.Known(float64(u.Weights+u.KV+u.Slots+u.Scratch), "bytes", "the engine's own count")
+		}
+	}
 	for i := range cards {
 		c := &cards[i]
-		c.Used = slices.ContainsFunc(d.PCI, func(p string) bool { return strings.EqualFold(p, c.PCI) })
 		switch {
 		case c.Used:
 			c.WhyIdle = ""
@@ -206,6 +225,10 @@ func (s *Server) engineNow() wire.Engine {
 	e.Threads, e.Kernel = t.Threads, t.Kernel
 	if t.Device.Name != "" {
 		e.Device = t.Device.Name
+	}
+	e.DeviceWhy, e.DeviceWanted = t.Device.Why, b.Wanted
+	if d := t.Device; d.DeviceMs > 0 {
+		e.LayerTimes = &wire.Layers{Count: d.Layers, CardMS: d.DeviceMs, CPUMS: d.CPUMs, WaitMS: d.WaitMs}
 	}
 	e.Use = wire.Use{Weights: t.Weights, KV: t.KV, Scratch: t.Scratch, Relaid: t.Relaid}
 	if e.Phase != "decode" {

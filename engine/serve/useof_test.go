@@ -11,9 +11,15 @@ func TestUseOfCards(t *testing.T) {
 	list := func() []wire.Card {
 		return []wire.Card{{PCI: "0000:03:00.0", WhyIdle: "not asked"}, {PCI: "0000:07:00.0", WhyIdle: "not asked"}}
 	}
-	got := useOf(list(), engine.DeviceSample{PCI: []string{"", "0000:07:00.0"}})
-	if got[0].Used || got[0].WhyIdle != "not asked" || !got[1].Used || got[1].WhyIdle != "" {
-		t.Errorf("one of two in use: %+v", got)
+	got := useOf(list(), engine.DeviceSample{Each: []engine.DeviceUse{{Name: "PoCL", Weights: 5}, {PCI: "0000:07:00.0", Layers: 3, Weights: 7, KV: 2, Slots: 4, Scratch: 1}}})
+	if len(got) != 3 || got[0].Used || got[0].WhyIdle != "not asked" || !got[1].Used || got[1].WhyIdle != "" {
+		t.Fatalf("one of two in use, and one that is no card: %+v", got)
+	}
+	if u := got[1].Use; u == nil || u.Layers != 3 || u.Slots != 4 || !got[1].Own.Known || got[1].Own.Value != 14 {
+		t.Errorf("use of the card: %+v, own %+v", u, got[1].Own)
+	}
+	if c := got[2]; c.Name != "PoCL" || !c.Used || c.Total.Known || c.Use.Weights != 5 {
+		t.Errorf("a device that is no card: %+v", c)
 	}
 	got = useOf(list(), engine.DeviceSample{Why: "no card has passed first light"})
 	if got[0].Used || got[1].WhyIdle != "no card has passed first light" {

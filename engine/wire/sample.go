@@ -49,9 +49,24 @@ type Engine struct {
 	Threads      int     `json:"threads"`
 	Kernel       string  `json:"kernel"` // CPU level in use
 	Device       string  `json:"device"` // where it runs: "CPU", or a card's name
-	Queue        int     `json:"queue"`  // requests waiting
-	Active       int     `json:"active"` // requests running: 0 or 1
+	// DeviceWhy is why the CPU computes although a card was wanted; empty when a
+	// card does or none was wanted. DeviceWanted is what was asked for.
+	DeviceWhy    string  `json:"device_why,omitempty"`
+	DeviceWanted string  `json:"device_wanted,omitempty"` // cpu, auto, or names with commas
+	LayerTimes   *Layers `json:"layer_times,omitempty"`   // nil while no card computes
+	Queue        int     `json:"queue"`                   // requests waiting
+	Active       int     `json:"active"`                  // requests running: 0 or 1
 	Use          Use     `json:"use"`
+}
+
+// Layers are milliseconds of a layer that runs on a card, means since the start:
+// the card as the host sees it, the CPU with routed experts, and the part of the
+// card's time in which the CPU had nothing to do.
+type Layers struct {
+	Count  int     `json:"count"` // layers on cards
+	CardMS float64 `json:"card_ms"`
+	CPUMS  float64 `json:"cpu_ms"`
+	WaitMS float64 `json:"wait_ms"`
 }
 
 // Use is memory by what it is for.
@@ -109,6 +124,18 @@ type Card struct {
 	Power   Reading `json:"power"`
 	Clock   Reading `json:"clock"`
 	WhyIdle string  `json:"why_idle,omitempty"` // why the engine does not use it
+	// Use is what the engine holds on it, by what it is for; nil when it does not use it.
+	Use *CardUse `json:"use,omitempty"`
+}
+
+// CardUse is an engine's memory on one card, in bytes.
+type CardUse struct {
+	First   int   `json:"first_layer"`
+	Layers  int   `json:"layers"`
+	Weights int64 `json:"weights"`
+	KV      int64 `json:"kv"`
+	Slots   int64 `json:"slots"` // experts that move
+	Scratch int64 `json:"scratch"`
 }
 
 // Reading is a number that may be unknown. Unknown is null in JSON, never 0,
