@@ -65,6 +65,9 @@ var migrations = []string{
 		text    TEXT NOT NULL,
 		created INTEGER NOT NULL
 	);`,
+	`ALTER TABLE light ADD COLUMN pci TEXT NOT NULL DEFAULT '';  -- address of the card; '' for the CPU and before version 3
+	ALTER TABLE light ADD COLUMN name TEXT NOT NULL DEFAULT '';  -- the driver's name of it, "cuda:0"; "cpu" for the CPU
+	UPDATE light SET name = 'cpu';  -- until then the window tested nothing else`,
 }
 
 func (s *Store) migrate() error {

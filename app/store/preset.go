@@ -62,18 +62,23 @@ func (s *Store) DeletePreset(name string) error {
 // Light is one first light: what passed on which device and driver, when.
 type Light struct {
 	Device, Driver string
-	Passed, Total  int
+	PCI            string // address of the card, "" for what is none
+	Name           string // the driver's name of it, "cuda:0"; "cpu"
+	Passed, Total  int    // Total 0: it did not come to an end, Text says why
 	Text           string // in words
 	Time           time.Time
 }
+
+// OK says whether every check passed and there were some.
+func (l Light) OK() bool { return l.Total > 0 && l.Passed == l.Total }
 
 // AddLight writes the result of a first light.
 func (s *Store) AddLight(l Light) error {
 	if l.Time.IsZero() {
 		l.Time = s.now()
 	}
-	if _, err := s.db.Exec("INSERT INTO light(device, driver, passed, total, text, created) VALUES(?,?,?,?,?,?)",
-		l.Device, l.Driver, l.Passed, l.Total, l.Text, l.Time.UnixMilli()); err != nil {
+	if _, err := s.db.Exec("INSERT INTO light(device, driver, pci, name, passed, total, text, created) VALUES(?,?,?,?,?,?,?,?)",
+		l.Device, l.Driver, l.PCI, l.Name, l.Passed, l.Total, l.Text, l.Time.UnixMilli()); err != nil {
 		return fmt.Errorf("save first light: %w", err)
 	}
 	return nil
@@ -81,7 +86,7 @@ func (s *Store) AddLight(l Light) error {
 
 // Lights lists first lights, the newest first.
 func (s *Store) Lights(limit int) ([]Light, error) {
-	rows, err := s.db.Query("SELECT device, driver, passed, total, text, created FROM light ORDER BY id DESC LIMIT ?", limit)
+	rows, err := s.db.Query("SELECT device, driver, pci, name, passed, total, text, created FROM light ORDER BY id DESC LIMIT ?", limit)
 	if err != nil {
 		return nil, fmt.Errorf("list first lights: %w", err)
 	}
@@ -90,7 +95,7 @@ func (s *Store) Lights(limit int) ([]Light, error) {
 	for rows.Next() {
 		var l Light
 		var ms int64
-		if err := rows.Scan(&l.Device, &l.Driver, &l.Passed, &l.Total, &l.Text, &ms); err != nil {
+		if err := rows.Scan(&l.Device, &l.Driver, &l.PCI, &l.Name, &l.Passed, &l.Total, &l.Text, &ms); err != nil {
 			return nil, fmt.Errorf("list first lights: %w", err)
 		}
 		l.Time = at(ms)

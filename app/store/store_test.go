@@ -269,8 +269,8 @@ func TestSettings(t *testing.T) {
 	if p, err := s.Presets(); err != nil || len(p) != 1 || p[0].System != "Short." {
 		t.Errorf("presets: %+v, %v", p, err)
 	}
-	s.AddLight(Light{Device: "CPU", Driver: "go", Passed: 41, Total: 41, Text: "41 of 41"})
-	if l, err := s.Lights(5); err != nil || len(l) != 1 || l[0].Total != 41 {
+	s.AddLight(Light{Device: "CPU", Driver: "go", PCI: "0000:03:00.0", Name: "cuda:0", Passed: 41, Total: 41, Text: "41 of 41"})
+	if l, err := s.Lights(5); err != nil || len(l) != 1 || !l[0].OK() || l[0].PCI != "0000:03:00.0" || l[0].Name != "cuda:0" {
 		t.Errorf("lights: %+v, %v", l, err)
 	}
 }
