@@ -35,6 +35,11 @@ func (m *Model) attend(p *pass, l *layer) {
 		p.want(grow(&p.index.k, p.t*x.dim), x.dim, &l.idx.k, &p.in)
 	}
 	p.run()
+	p.show("query", p.q)
+	if own {
+		p.show("key", p.k)
+		p.show("value", p.v)
+	}
 	if a.index != nil {
 		m.index(p, l)
 	}
@@ -63,10 +68,12 @@ func (m *Model) attend(p *pass, l *layer) {
 		p.tokens(l, gateAttn)
 	}
 	n := a.heads * a.valDim
+	p.show("scores and values", p.att)
 	p.acts(&p.in, p.att, p.t, n, l.o.f.Float)
 	p.begin()
 	p.want(p.y, dim, &l.o, &p.in)
 	p.run()
+	p.show("output", p.y)
 }
 
 // turnQuery norms and rotates the heads of a token's query. With a gate it also

@@ -49,6 +49,9 @@ func (m *Model) deltaNet(p *pass, l *layer) {
 		p.want(p.braw[d.valHeads:], 2*d.valHeads, &l.beta, &p.in)
 	}
 	p.run()
+	p.show("query, key and value", p.u)
+	p.show("gate", p.z)
+	p.show("decay and beta", p.braw)
 
 	mem := &p.st.layers[l.index]
 	if p.tentative {
@@ -60,11 +63,13 @@ func (m *Model) deltaNet(p *pass, l *layer) {
 	p.each(d.valHeads*((d.dim+deltaRows-1)/deltaRows), l, deltaHead)
 	p.tokens(l, gateDelta)
 	mem.keepInputs(p, d)
+	p.show("recurrence", p.att)
 
 	p.acts(&p.in, p.att, p.t, inner, l.deltaOut.f.Float)
 	p.begin()
 	p.want(p.y, dim, &l.deltaOut, &p.in)
 	p.run()
+	p.show("output", p.y)
 }
 
 // decayAndBeta: p.ab = exp(ssm_a * softplus(a + dt)), then sigmoid(b).

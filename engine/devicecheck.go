@@ -28,7 +28,7 @@ func (d Deviation) String() string {
 
 // CheckReport is what check mode has seen since load.
 type CheckReport struct {
-	Compared int        // blocks
+	Compared int        // results of operations and of blocks
 	Worst    Deviation  // the largest error relative to its limit
 	First    *Deviation // the first beyond its limit; nil: none
 }
@@ -62,13 +62,13 @@ func (c *checker) compare(d Deviation, got, want []float32) {
 		e2 += e * e
 		w2 += float64(w) * float64(w)
 	}
-	d.Error, d.Limit = math.Sqrt(e2/max(w2, 1e-30)), checkLimit
+	d.Error = math.Sqrt(e2 / max(w2, 1e-30))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &c.rep
 	r.Compared++
 	bad := !(d.Error <= d.Limit)
-	if d.Error > r.Worst.Error || math.IsNaN(d.Error) || r.Compared == 1 {
+	if d.Error/d.Limit > r.Worst.Error/r.Worst.Limit || math.IsNaN(d.Error) || r.Compared == 1 {
 		r.Worst = d
 	}
 	if bad && r.First == nil {
@@ -88,13 +88,15 @@ func (m *Model) Check() (rep CheckReport, ok bool) {
 }
 
 // checked runs a pass block by block on the device and on the CPU, each block
-// of the CPU from the device's input, so that an error is named where it
-// arises. The CPU keeps caches and states of its own.
+// of the CPU from the device's input, and compares the results of all
+// operations in it (deviceprobe.go), so that an error is named where it arises.
+// The CPU keeps caches and states of its own.
 func (r *run) checked(s *step) error {
 	m, b, p, c := r.c.m, &r.buf, s.p, r.c.check
 	dim := m.spec.dim
 	rows := 4 * int64(s.T*dim)
 	got := make([]float32, s.T*dim)
+	defer func() { p.probe = nil }()
 	take := func() {
 		copy(got, asFloats(b.xHost.Bytes()))
 		copy(p.x, got)
@@ -104,10 +106,13 @@ func (r *run) checked(s *step) error {
 	}
 	for i := range r.layers {
 		l := r.layers[i].layer
+		var mixed, fed []shown
 		err := r.dev.Do(func(q *compute.Queue) error {
+			s.seen = &mixed
 			if err := r.mixer(q, s, i); err != nil {
 				return err
 			}
+			s.seen = &fed
 			if err := r.enterFFN(q, s, i); err != nil {
 				return err
 			}
@@ -116,16 +121,23 @@ func (r *run) checked(s *step) error {
 		if err != nil {
 			return err
 		}
-		m.enter(p, l, nil, l.attnNorm)
 		name := "attention"
 		if l.mixer == deltaNet {
 			name = "delta net"
+		}
+		d := Deviation{Layer: l.index, Pos: p.pos}
+		probe, done := c.against(d, name, mixed)
+		p.probe = probe
+		m.enter(p, l, nil, l.attnNorm)
+		if l.mixer == deltaNet {
 			m.deltaNet(p, l)
 		} else {
 			m.attend(p, l)
 		}
 		p.tokens(l, addMixer)
-		c.compare(Deviation{Layer: l.index, Op: name, Pos: p.pos}, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
+		done()
+		d.Op, d.Limit = name, checkLimit
+		c.compare(d, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
 		take()
 
 		// The feed-forward, and its sum with the stream in a copy: the stream
@@ -148,18 +160,25 @@ func (r *run) checked(s *step) error {
 		if err != nil {
 			return err
 		}
-		m.enter(p, l, nil, l.ffnNorm)
 		name = "feed-forward"
+		if l.ff == 0 {
+			name = "experts"
+		}
+		probe, done = c.against(d, name, fed)
+		p.probe = probe
+		m.enter(p, l, nil, l.ffnNorm)
 		if l.ff > 0 {
 			m.dense(p, l)
 		} else {
-			name = "experts"
 			if m.mixture(p, l); p.err != nil {
 				return p.failed()
 			}
 		}
 		p.tokens(l, addFFN)
-		c.compare(Deviation{Layer: l.index, Op: name, Pos: p.pos}, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
+		p.probe = nil
+		done()
+		d.Op, d.Limit = name, checkLimit
+		c.compare(d, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
 		take()
 	}
 	if err := r.dev.Do(func(q *compute.Queue) error { return r.end(q, s, false) }); err != nil {
@@ -174,7 +193,7 @@ func (r *run) checked(s *step) error {
 	p.tokens(nil, normOut)
 	m.head(p, &m.output, s.outputs)
 	m.finishLogits(have)
-	c.compare(Deviation{Layer: -1, Op: "logits", Pos: p.pos}, have, p.logits)
+	c.compare(Deviation{Layer: -1, Op: "logits", Pos: p.pos, Limit: checkLimit}, have, p.logits)
 	copy(p.logits, have)
 	return nil
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"outcrop/gpu/compute"
 	"outcrop/gpu/compute/ops"
 )
@@ -19,16 +21,20 @@ func (r *run) mixer(q *compute.Queue, s *step, i int) error {
 	if i > 0 {
 		add, post = b.y, r.layers[i-1].postFFN
 	}
-	if l.mixer == attention {
-		if err := r.norm(q, s, add, post, l.attnNorm, formFor(b.xb, &l.q, &l.k, &l.v)); err != nil {
-			return err
-		}
-		return r.attend(q, s, i)
+	to := formFor(b.xb, &l.q, &l.k, &l.v)
+	if l.mixer == deltaNet {
+		to = formFor(b.xb, &l.qkv, &l.z, &l.ba)
 	}
-	if err := r.norm(q, s, add, post, l.attnNorm, formFor(b.xb, &l.qkv, &l.z, &l.ba)); err != nil {
+	if err := r.norm(q, s, add, post, l.attnNorm, to); err != nil {
 		return err
 	}
-	return r.deltaNet(q, s, i)
+	if err := r.showActs(q, s, "norm", to, s.T); err != nil {
+		return err
+	}
+	if l.mixer == deltaNet {
+		return r.deltaNet(q, s, i)
+	}
+	return r.attend(q, s, i)
 }
 
 func (r *run) attend(q *compute.Queue, s *step, i int) error {
@@ -43,6 +49,11 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 	}
 	if err := l.v.run(q, b.xb, s.T, b.v, vw, 0); err != nil {
 		return err
+	}
+	if s.seen != nil {
+		if err := errors.Join(r.show(q, s, "query", b.q, s.T*l.q.rows), r.show(q, s, "key", b.k, s.T*kw), r.show(q, s, "value", b.v, s.T*vw)); err != nil {
+			return err
+		}
 	}
 	st := &ops.Step{
 		Tokens: s.T, Q: b.q, LdQ: l.q.rows, K: b.k, LdK: kw, V: b.v, LdV: vw,
@@ -59,7 +70,13 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 	if err := l.attn.Join(q, r.rows, st, l.sinks, to); err != nil {
 		return err
 	}
-	return l.o.run(q, to, s.T, b.y, dim, 0)
+	if err := r.showActs(q, s, "scores and values", to, s.T); err != nil {
+		return err
+	}
+	if err := l.o.run(q, to, s.T, b.y, dim, 0); err != nil {
+		return err
+	}
+	return r.show(q, s, "output", b.y, s.T*dim)
 }
 
 func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {
@@ -75,6 +92,13 @@ func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {
 	if err := l.ba.run(q, b.xb, s.T, b.raw, 2*d.valHeads, 0); err != nil {
 		return err
 	}
+	if s.seen != nil {
+		err := errors.Join(r.show(q, s, "query, key and value", b.u, s.T*ch), r.show(q, s, "gate", b.z, s.T*inner),
+			r.show(q, s, "decay and beta", b.raw, s.T*2*d.valHeads))
+		if err != nil {
+			return err
+		}
+	}
 	mem := &s.s.layers[i]
 	to := formFor(b.acts[inner], &l.out)
 	err := l.delta.Run(q, &ops.DeltaStep{
@@ -86,7 +110,13 @@ func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {
 	if err != nil {
 		return err
 	}
-	return l.out.run(q, to, s.T, b.y, m.spec.dim, 0)
+	if err := r.showActs(q, s, "recurrence", to, s.T); err != nil {
+		return err
+	}
+	if err := l.out.run(q, to, s.T, b.y, m.spec.dim, 0); err != nil {
+		return err
+	}
+	return r.show(q, s, "output", b.y, s.T*m.spec.dim)
 }
 
 // enterFFN adds the mixer's output and norms the stream for the feed-forward.
@@ -96,7 +126,10 @@ func (r *run) enterFFN(q *compute.Queue, s *step, i int) error {
 	if l.routedOnHost != nil {
 		to.X = b.xb.X
 	}
-	return r.norm(q, s, b.y, l.postAttn, l.ffnNorm, to)
+	if err := r.norm(q, s, b.y, l.postAttn, l.ffnNorm, to); err != nil {
+		return err
+	}
+	return r.showActs(q, s, "norm", to, s.T)
 }
 
 // ffn adds the mixer's output and runs the feed-forward of layer i: its output
@@ -116,7 +149,10 @@ func (r *run) ffnEntered(q *compute.Queue, s *step, i int) error {
 	if err := r.routed(q, s, l); err != nil {
 		return err
 	}
-	return r.sharedExpert(q, s, l, true)
+	if err := r.sharedExpert(q, s, l, true); err != nil {
+		return err
+	}
+	return r.show(q, s, "experts", r.buf.y, s.T*r.c.m.spec.dim)
 }
 
 // dense makes y = down(act(gate xb) * up xb).
@@ -126,7 +162,13 @@ func (r *run) dense(q *compute.Queue, s *step, l *cardLayer, both, gate, up, dow
 	if err := r.halves(q, s, l, both, gate, up, ff, to); err != nil {
 		return err
 	}
-	return down.run(q, to, s.T, b.y, r.c.m.spec.dim, flags)
+	if err := r.showActs(q, s, "gate and up", to, s.T); err != nil {
+		return err
+	}
+	if err := down.run(q, to, s.T, b.y, r.c.m.spec.dim, flags); err != nil {
+		return err
+	}
+	return r.show(q, s, "down", b.y, s.T*r.c.m.spec.dim)
 }
 
 // halves makes the input of down.
@@ -162,6 +204,9 @@ func (r *run) halves(q *compute.Queue, s *step, l *cardLayer, both, gate, up *ca
 func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
 	b, e, dim, T := &r.buf, &l.expert, r.c.m.spec.dim, s.T
 	if err := l.router.run(q, b.xb, T, b.route, e.count, 0); err != nil {
+		return err
+	}
+	if err := r.show(q, s, "router", b.route, T*e.count); err != nil {
 		return err
 	}
 	err := r.rows.Route(q, b.route, e.count, T, ops.Route{
@@ -212,6 +257,9 @@ func (r *run) sharedExpert(q *compute.Queue, s *step, l *cardLayer, add bool) er
 	}
 	to := formFor(b.acts[e.shared], &l.shDown)
 	if err := r.halves(q, s, l, &l.shGateUp, &l.gate, &l.up, e.shared, to); err != nil {
+		return err
+	}
+	if err := r.showActs(q, s, "shared gate and up", to, T); err != nil {
 		return err
 	}
 	if l.sharedGate.none() {

@@ -44,6 +44,7 @@ type step struct {
 	hidden  bool
 
 	in, xHost *compute.Host // the pinned memory that it uses
+	seen      *[]shown      // check mode takes down results of operations
 }
 
 // forward runs p.x through the layers of all devices and leaves the logits of

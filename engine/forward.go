@@ -158,6 +158,7 @@ func (m *Model) enter(p *pass, l *layer, h *hyper, norm []float32) {
 	}
 	p.inNorm = norm
 	p.tokens(l, normIn)
+	p.show("norm", p.xb)
 }
 
 func normIn(p *pass, _ *layer, t int, _ *worker) {
@@ -202,10 +203,12 @@ func (m *Model) dense(p *pass, l *layer) {
 	p.want(hu, ff, &l.up, &p.in)
 	p.run()
 	p.tokens(l, gateDense)
+	p.show("gate and up", hb)
 	p.acts(&p.mid, hb, p.t, ff, l.down.f.Float)
 	p.begin()
 	p.want(p.y, dim, &l.down, &p.mid)
 	p.run()
+	p.show("down", p.y)
 }
 
 func gateDense(p *pass, l *layer, t int, _ *worker) {

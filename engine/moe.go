@@ -42,6 +42,7 @@ func (m *Model) mixture(p *pass, l *layer) {
 		p.begin()
 		p.want(x.logits, e.count, &l.router, &p.in)
 		p.run()
+		p.show("router", x.logits)
 	}
 	p.tokens(l, choose)
 	if m.route != nil {
@@ -73,6 +74,7 @@ func (m *Model) mixture(p *pass, l *layer) {
 		return
 	}
 	p.tokens(l, gather)
+	p.show("experts", p.y)
 }
 
 // wave computes the experts that are at hand, each for the tokens that chose
@@ -115,6 +117,7 @@ func (m *Model) wave(p *pass, l *layer, wave []int32, first bool) {
 	}
 	if shared {
 		p.tokens(l, gateShared)
+		p.show("shared gate and up", x.sb)
 	}
 	p.begin()
 	for _, id := range wave {

@@ -36,7 +36,8 @@ type pass struct {
 	braw  []float32 // (T, 2*valHeads): products before that
 
 	mix     mixture
-	err     error // what went wrong in a layer
+	err     error                        // what went wrong in a layer
+	probe   func(op string, v []float32) // check mode sees results of operations
 	hyper   hyperPass
 	gram    ngramPass
 	index   indexPass
