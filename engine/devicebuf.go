@@ -34,6 +34,8 @@ type runBuffers struct {
 	inCS  []int64
 	inX   int64
 	xHost *compute.Host // (rows, dim) between devices and CPU
+
+	in2, xHost2 *compute.Host // of the next piece of a prompt in the pipeline; nil until there was one
 }
 
 // passRows is the most tokens of a pass.
@@ -169,7 +171,7 @@ func (b *runBuffers) free() {
 			x.Free()
 		}
 	}
-	for _, h := range []*compute.Host{b.in, b.out, b.xHost} {
+	for _, h := range []*compute.Host{b.in, b.out, b.xHost, b.in2, b.xHost2} {
 		if h != nil {
 			h.Free()
 		}

@@ -18,14 +18,7 @@ import (
 // When ctx ends it returns between two layers; the timeline then still has its
 // old length, but recurrent states are in between.
 func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs int) error {
-	p.open(ids)
-	m.embedRows(p, &m.embed, p.x, ids)
-	if H := m.spec.streams; H > 0 {
-		spreadStreams(p.x, p.t, H, m.spec.dim)
-	}
-	if m.spec.perLayer > 0 {
-		m.perLayerInput(p, ids)
-	}
+	m.enterTrunk(p, ids)
 	for il := range m.layers {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -38,16 +31,8 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 			m.heat.tick(p.t)
 			return m.experts.between(p)
 		}
-		l := &m.layers[il]
-		m.block(p, l)
-		if m.pool.lost.Load() {
-			return ErrPackLost
-		}
-		if p.err != nil {
-			return p.failed()
-		}
-		if m.trace != nil {
-			m.trace(il, p.x)
+		if err := m.runLayer(p, il); err != nil {
+			return err
 		}
 	}
 	p.finish(ids)
@@ -62,6 +47,33 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 	m.head(p, &m.output, outputs)
 	m.heat.tick(p.t)
 	return m.experts.between(p)
+}
+
+// enterTrunk prepares the buffers for ids and puts their embedding into p.x.
+func (m *Model) enterTrunk(p *pass, ids []token.ID) {
+	p.open(ids)
+	m.embedRows(p, &m.embed, p.x, ids)
+	if H := m.spec.streams; H > 0 {
+		spreadStreams(p.x, p.t, H, m.spec.dim)
+	}
+	if m.spec.perLayer > 0 {
+		m.perLayerInput(p, ids)
+	}
+}
+
+// runLayer runs layer il on the CPU.
+func (m *Model) runLayer(p *pass, il int) error {
+	m.block(p, &m.layers[il])
+	if m.pool.lost.Load() {
+		return ErrPackLost
+	}
+	if p.err != nil {
+		return p.failed()
+	}
+	if m.trace != nil {
+		m.trace(il, p.x)
+	}
+	return nil
 }
 
 // failed takes the error of a layer over.

@@ -154,19 +154,8 @@ func (s *Session) sync(ctx context.Context, prompt []token.ID) (reused int, err 
 	if n := len(prompt) - snapshotEdge; s.m.recurrent && n-reused > 2*snapshotEdge {
 		edge = n
 	}
-	for s.st.pos < len(prompt) {
-		ids := prompt[s.st.pos:min(s.st.pos+s.m.chunk, len(prompt))]
-		if s.st.pos < edge && s.st.pos+len(ids) > edge {
-			ids = ids[:edge-s.st.pos]
-		}
-		last := 0
-		if s.st.pos+len(ids) == len(prompt) {
-			last = 1
-		}
-		if err := s.advance(ctx, ids, last); err != nil {
-			return reused, err
-		}
-		done := s.st.pos - reused
+	progress := func() {
+		done := len(s.ids) - reused
 		t.prefillDone.Store(int64(done))
 		if sec := time.Since(begin).Seconds(); sec > 0 {
 			setFloat(&t.prefill, float64(done)/sec)
@@ -174,12 +163,34 @@ func (s *Session) sync(ctx context.Context, prompt []token.ID) (reused int, err 
 		if s.m.options.Progress != nil {
 			s.m.options.Progress("prefill", int64(done), int64(len(prompt)-reused))
 		}
-		if last == 1 || s.st.pos == edge || s.m.recurrent && s.st.pos-s.lastSnap() >= snapshotEvery {
-			s.snap()
+	}
+	for s.st.pos < len(prompt) {
+		end := s.stop(edge, len(prompt))
+		last := 0
+		if end == len(prompt) {
+			last = 1
 		}
+		if err := s.prefill(ctx, prompt[s.st.pos:end], last, progress); err != nil {
+			return reused, err
+		}
+		s.snap()
 	}
 	s.count()
 	return reused, nil
+}
+
+// stop is up to where a prompt of n tokens can be run before a copy of the
+// recurrent states is due: at edge, where there is one, and every snapshotEvery
+// tokens, at the end of a chunk.
+func (s *Session) stop(edge, n int) int {
+	if s.m.recurrent {
+		due := max(s.lastSnap()+snapshotEvery-s.st.pos, 1)
+		n = min(n, s.st.pos+(due+s.m.chunk-1)/s.m.chunk*s.m.chunk)
+	}
+	if s.st.pos < edge {
+		n = min(n, edge)
+	}
+	return n
 }
 
 // rewind cuts the timeline back to the longest usable common prefix with

@@ -123,13 +123,17 @@ func (d *drafter) chain(s *Session, window []token.ID, n int) []token.ID {
 // see fills the block's cache for tokens that the trunk has just run, which
 // are at the end of its timeline, and keeps the last hidden state.
 func (d *drafter) see(s *Session, ids []token.ID) {
+	s.m.turn.Lock()
+	defer s.m.turn.Unlock()
+	if s.m.pool != nil {
+		d.saw(s, ids)
+	}
+}
+
+// saw is see with the model's turn held.
+func (d *drafter) saw(s *Session, ids []token.ID) {
 	m, start := s.m, len(s.ids)
 	rows := m.hiddenRows(s.p, 0, len(ids))
-	m.turn.Lock()
-	defer m.turn.Unlock()
-	if m.pool == nil {
-		return
-	}
 	// A page that cannot be read spoils drafts only; the next pass says so.
 	_ = m.guarded(func() error {
 		if start > 0 && d.have < start {

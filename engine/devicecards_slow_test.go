@@ -1,0 +1,159 @@
+//go:build slow
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"outcrop/engine/token"
+)
+
+// cardCuts are the ways that tests lay n layers on devices.
+func cardCuts(n int) map[string][]int {
+	return map[string][]int{
+		"two":        {n / 2, n - n/2},
+		"two uneven": {1, n - 1},
+		"three":      {n - 2, 1, 1},
+		"CPU first":  {n / 2, n - n/2 - 1}, // a layer stays with the CPU
+	}
+}
+
+// somePrompt draws n tokens.
+func somePrompt(m *Model, n int) []token.ID {
+	rng := rand.New(rand.NewPCG(7, uint64(n)))
+	ids := make([]token.ID, n)
+	for i := range ids {
+		ids[i] = token.ID(rng.IntN(m.spec.vocab))
+	}
+	return ids
+}
+
+// TestCardsFlow: prompts of one to five pieces give the same logits to the last
+// bit through a pipeline of two and three devices as through one device, and so
+// do the answers after them, with windows of drafts and without; prompts go on
+// from a common prefix; a prompt that was cancelled leaves nothing behind.
+func TestCardsFlow(t *testing.T) {
+	devs := devices(t, 3)
+	const chunk = 16
+	for _, pack := range []string{"llama-ropefreqs", "qwen35-nextn", "qwen3moe"} {
+		for _, draft := range []string{"off", "auto"} {
+			if draft == "auto" && pack != "qwen35-nextn" {
+				continue
+			}
+			path := fixturePath(pack)
+			one := load(t, path, Options{Devices: devs[:1], Threads: 2, Context: 256, Chunk: chunk, Draft: draft})
+			type answer struct {
+				logits []float32
+				ids    []token.ID
+			}
+			want := map[int]answer{}
+			lengths := []int{chunk, chunk + 1, 2 * chunk, 3*chunk - 3, 4*chunk + 9, 5 * chunk}
+			for _, n := range lengths {
+				s := session(t, one)
+				if _, err := s.sync(t.Context(), somePrompt(one, n)); err != nil {
+					t.Fatal(err)
+				}
+				a := answer{logits: slices.Clone(s.fresh)}
+				a.ids, _, _ = generate(t, s, Request{Prompt: somePrompt(one, n), MaxTokens: 12, IgnoreEOG: true})
+				want[n] = a
+				s.Close()
+			}
+			for name, cut := range cardCuts(len(one.layers)) {
+				if pack == "qwen3moe" && name != "three" || draft == "auto" && name == "two" {
+					continue // the others have shown it
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s", pack, draft, name), func(t *testing.T) {
+					m := load(t, path, Options{Devices: devs[:len(cut)], Threads: 2, Context: 256, Chunk: chunk, Draft: draft, Placement: Placement{Layers: cut}})
+					if m.cards.piece(5*chunk) != chunk || m.cards.piece(chunk) != 0 {
+						t.Fatalf("pieces of %d and %d tokens, want %d and none", m.cards.piece(5*chunk), m.cards.piece(chunk), chunk)
+					}
+					exact := name != "CPU first" // that layer is computed by another processor
+					check := func(s *Session, n int) {
+						t.Helper()
+						d := 0.0
+						for i, v := range want[n].logits {
+							d = max(d, float64(max(v-s.fresh[i], s.fresh[i]-v)))
+						}
+						if exact && d != 0 || d > 2e-2 {
+							t.Errorf("%d tokens: logits differ by up to %g", n, d)
+						}
+					}
+					s := session(t, m)
+					for _, n := range lengths { // each prompt is another timeline
+						if _, err := s.sync(t.Context(), somePrompt(m, n)); err != nil {
+							t.Fatal(err)
+						}
+						check(s, n)
+						ids, _, res := generate(t, s, Request{Prompt: somePrompt(m, n), MaxTokens: 12, IgnoreEOG: true})
+						if k := same(ids, want[n].ids); exact && k < len(want[n].ids) {
+							t.Errorf("%d tokens, then %d drafts of which %d right: ids part after %d", n, res.Drafted, res.Accepted, k)
+						}
+					}
+					// A longer prompt that begins as the last one does.
+					long := somePrompt(m, 5*chunk)
+					reused, err := s.sync(t.Context(), append(slices.Clone(long), long[:3*chunk]...))
+					if err != nil || reused < 4*chunk {
+						t.Errorf("a longer prompt: %d tokens reused, %v", reused, err)
+					}
+					after := slices.Clone(s.fresh)
+					s.Reset()
+					if _, err := s.sync(t.Context(), append(slices.Clone(long), long[:3*chunk]...)); err != nil {
+						t.Fatal(err)
+					}
+					if exact && !m.recurrent && !slices.Equal(after, s.fresh) {
+						t.Error("a prompt that goes on from another gives other logits than in one piece")
+					}
+					// Cancelled in the middle.
+					s.Reset()
+					ctx, cancel := context.WithCancel(t.Context())
+					m.options.Progress = func(_ string, done, total int64) {
+						if done >= 2*chunk {
+							cancel()
+						}
+					}
+					_, err = s.sync(ctx, long)
+					m.options.Progress = nil
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("cancelled: %v", err)
+					}
+					if len(s.ids) != s.st.pos || s.st.pos < 2*chunk || s.st.pos >= len(long) {
+						t.Errorf("cancelled: %d tokens, position %d", len(s.ids), s.st.pos)
+					}
+					if _, err := s.sync(t.Context(), long); err != nil {
+						t.Fatal(err)
+					}
+					check(s, 5*chunk)
+				})
+			}
+		}
+	}
+}
+
+// TestCardsStarter: the known answers of the starter on two devices, its draft
+// block included.
+func TestCardsStarter(t *testing.T) {
+	devs := devices(t, 2)
+	g := readGolden(t)
+	n := 0
+	for _, split := range [][]int{{3, 5}} {
+		m := starter(t, Options{Threads: 2, Context: 512, Chunk: 8, Devices: devs, Placement: Placement{Layers: split}})
+		s := session(t, m)
+		for _, p := range g.Prompts[:3] {
+			ids, _, _ := generate(t, s, Request{Prompt: p.PromptIDs, MaxTokens: len(p.IDs), IgnoreEOG: true})
+			if k := same(ids, p.IDs); k < len(p.IDs) {
+				t.Errorf("%v, %q: ids part after %d of %d", split, p.Prompt, k, len(p.IDs))
+			}
+			if m.cards.piece(len(p.PromptIDs)) > 0 {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no prompt was cut into pieces")
+	}
+}
