@@ -123,7 +123,7 @@ func (s *store) pad(w *worker, x []float32) []float32 {
 func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	if s.kind == kvF16 {
-		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row)
+		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row, nil)
 		return
 	}
 	for i := range nq {
@@ -146,7 +146,7 @@ func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head,
 func (s *store) mix(w *worker, dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	if s.kind == kvF16 {
-		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row)
+		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row, nil)
 		return
 	}
 	for i := range nq {

@@ -19,9 +19,9 @@
 	VFMADD231PS Y14, Y15, c
 
 // for i := range 3 { for r := range rows { dst[i*ldd+r] = sum q[i*n+c] * half(k[r*stride+c]) } }
-// func scores3x256(dst, q *float32, k *uint16, rows, n, stride, ldd int)
+// func scores3x256(dst, q *float32, k *uint16, rows, n, stride, ldd int, ahead uintptr)
 // rows is a multiple of 4, n of 8; stride and ldd are bytes.
-TEXT ·scores3x256(SB), NOSPLIT, $0-56
+TEXT ·scores3x256(SB), NOSPLIT, $0-64
 	MOVQ dst+0(FP), DI
 	MOVQ q+8(FP), R8
 	MOVQ k+16(FP), SI
@@ -31,6 +31,7 @@ TEXT ·scores3x256(SB), NOSPLIT, $0-56
 	MOVQ ldd+48(FP), R12
 	LEAQ (R10)(R10*2), R11
 	LEAQ (R9*4), R13
+	MOVQ ahead+56(FP), R15
 fours:
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
@@ -47,9 +48,13 @@ fours:
 	MOVQ SI, AX
 	MOVQ R8, BX
 	MOVQ R9, CX
+	LEAQ (SI)(R15*1), R14
 columns:
-	PREFETCHT0 1024(AX)
-	PREFETCHT0 1024(AX)(R10*2)
+	PREFETCHT1 (R14)
+	PREFETCHT1 (R14)(R10*1)
+	PREFETCHT1 (R14)(R10*2)
+	PREFETCHT1 (R14)(R11*1)
+	ADDQ $16, R14
 	VMOVUPS (BX), Y12
 	VMOVUPS (BX)(R13*1), Y13
 	VMOVUPS (BX)(R13*2), Y14
@@ -82,9 +87,9 @@ columns:
 	VFMADD231PS Y14, Y15, c
 
 // for i := range 3 { for r := range rows { for c := range n { dst[i*ldd+c] += p[i*ldp+r] * half(v[r*stride+c]) } } }
-// func mix3x256(dst, p *float32, v *uint16, rows, n, stride, ldd, ldp int)
+// func mix3x256(dst, p *float32, v *uint16, rows, n, stride, ldd, ldp int, ahead uintptr)
 // n is a multiple of 32; stride, ldd and ldp are bytes.
-TEXT ·mix3x256(SB), NOSPLIT, $0-64
+TEXT ·mix3x256(SB), NOSPLIT, $0-72
 	MOVQ dst+0(FP), DI
 	MOVQ p+8(FP), R8
 	MOVQ v+16(FP), SI
@@ -93,6 +98,7 @@ TEXT ·mix3x256(SB), NOSPLIT, $0-64
 	MOVQ stride+40(FP), R10
 	MOVQ ldd+48(FP), R12
 	MOVQ ldp+56(FP), R13
+	MOVQ ahead+64(FP), R15
 columns32:
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
@@ -117,7 +123,7 @@ row:
 	VALUE(16(AX), Y1, Y5, Y9)
 	VALUE(32(AX), Y2, Y6, Y10)
 	VALUE(48(AX), Y3, Y7, Y11)
-	PREFETCHT0 (AX)(R10*8)
+	PREFETCHT1 (AX)(R15*1)
 	ADDQ R10, AX
 	ADDQ $4, BX
 	DECQ CX

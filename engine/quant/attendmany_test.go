@@ -25,9 +25,9 @@ func TestAttendMany(t *testing.T) {
 				ldd, ldy := rows+3, n+5
 				eachVec(t, func(t *testing.T) {
 					s, checkS := room(make([]float32, nq*ldd), 1)
-					ScoresManyF16(s, ldd, q, nq, n, k, rows, stride)
+					ScoresManyF16(s, ldd, q, nq, n, k, rows, stride, nil)
 					y, checkY := room(make([]float32, nq*ldy), 3)
-					MixManyF16(y, ldy, n, s, ldd, nq, k, rows, stride)
+					MixManyF16(y, ldy, n, s, ldd, nq, k, rows, stride, nil)
 					for i := range nq {
 						one := make([]float32, rows)
 						ScoresF16(one, q[i*n:(i+1)*n], k, stride)
@@ -62,8 +62,8 @@ func BenchmarkAttendMany(b *testing.B) {
 	q, s, y := make([]float32, nq*n), make([]float32, nq*rows), make([]float32, nq*n)
 	b.Run("many", func(b *testing.B) {
 		for b.Loop() {
-			ScoresManyF16(s, rows, q, nq, n, k, rows, n)
-			MixManyF16(y, n, n, s, rows, nq, k, rows, n)
+			ScoresManyF16(s, rows, q, nq, n, k, rows, n, nil)
+			MixManyF16(y, n, n, s, rows, nq, k, rows, n, nil)
 		}
 	})
 	b.Run("single", func(b *testing.B) {

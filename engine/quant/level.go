@@ -51,9 +51,9 @@ type kernels struct {
 
 	delta func(d *Delta, s []float32, lo, hi, t0, t1 int) // delta.go; nil: the plain loop
 
-	// attendmany.go; nil: one query at a time
-	scores3 func(dst []float32, ldd int, q []float32, n int, k []uint16, rows, stride int)
-	mix3    func(dst []float32, ldd, n int, p []float32, ldp int, v []uint16, rows, stride int)
+	// attendmany.go: how many of the queries are done; nil: one query at a time
+	scoresMany func(dst []float32, ldd int, q []float32, nq, n int, k []uint16, rows, stride int, ahead uintptr) int
+	mixMany    func(dst []float32, ldd, n int, p []float32, ldp, nq int, v []uint16, rows, stride int, ahead uintptr) int
 }
 
 // active is the level in use.

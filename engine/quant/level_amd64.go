@@ -20,7 +20,7 @@ func machineLevels() (l []*kernels) {
 }
 
 var avx512 = kernels{
-	level: AVX512VNNI, vec: avx2Vec, delta: deltaAVX512, scores3: scores3AVX2, mix3: mix3AVX2,
+	level: AVX512VNNI, vec: avx512Vec, delta: deltaAVX512, scoresMany: scoresManyAVX512, mixMany: mixManyAVX512,
 	records: true, quantize: quantize512,
 	rows: [typeCount]func(*gemv){
 		Q4_0:       rowsQ4_0x512,
@@ -56,7 +56,7 @@ var avx512 = kernels{
 }
 
 var avx2 = kernels{
-	level: AVX2, vec: avx2Vec, delta: deltaAVX2, scores3: scores3AVX2, mix3: mix3AVX2,
+	level: AVX2, vec: avx2Vec, delta: deltaAVX2, scoresMany: scoresManyAVX2, mixMany: mixManyAVX2,
 	many:    many256(),
 	records: true, quantize: quantize256,
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
@@ -205,7 +205,7 @@ func many256() (m [typeCount]slabKernels) {
 }
 
 var avxvnni = kernels{
-	level: AVXVNNI, vec: avx2Vec, delta: deltaAVX2, scores3: scores3AVX2, mix3: mix3AVX2,
+	level: AVXVNNI, vec: avx2Vec, delta: deltaAVX2, scoresMany: scoresManyAVX2, mixMany: mixManyAVX2,
 	many:    manyVNNI(),
 	records: true, quantize: quantize256,
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
