@@ -14,12 +14,13 @@ import (
 	"outcrop/engine/token"
 )
 
-// BenchOptions says what to measure. Zero values are 512, 128, 0 and 3.
+// BenchOptions says what to measure. Zero values are 512, 128, an empty context
+// and 3.
 type BenchOptions struct {
-	Prompt   int // tokens of the prompt; -1: none
-	Generate int // tokens decoded one by one; -1: none
-	Depth    int // tokens in the context before either
-	Runs     int // how often; the medians are reported
+	Prompt   int   // tokens of the prompt; -1: none
+	Generate int   // tokens decoded one by one; -1: none
+	Depths   []int // tokens in the context before either, for each result
+	Runs     int   // how often; the medians are reported
 }
 
 // BenchResult is one measurement. GB are 1e9 bytes.
@@ -30,6 +31,7 @@ type BenchResult struct {
 	Generate int    `json:"generate"`
 	Depth    int    `json:"depth"`
 	Runs     int    `json:"runs"`
+	Filled   bool   `json:"filled"` // the tokens before were not computed: their rows in the cache are random (benchfill.go)
 
 	PrefillTokS float64 `json:"prefill_tok_s"`
 	DecodeTokS  float64 `json:"decode_tok_s"`
@@ -40,16 +42,23 @@ type BenchResult struct {
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`  // what the same threads read from memory at best
 	Share         float64 `json:"share"`           // of that bandwidth
 
-	Threads      int    `json:"threads"`
-	Kernel       string `json:"kernel"` // of the CPU's products
-	Device       string `json:"device"` // "CPU", or the graphics devices that run layers
-	KV           string `json:"kv"`
-	PeakRSSBytes int64  `json:"peak_rss_bytes"` // 0: not known on this system
+	Threads int    `json:"threads"`
+	Kernel  string `json:"kernel"` // of the CPU's products
+	Device  string `json:"device"` // "CPU", or the graphics devices that run layers
+	KV      string `json:"kv"`
+
+	// Memory of the process when the last run had ended: the largest it had been
+	// (without what measures bandwidth), and what was resident then of memory of
+	// its own and of mapped files. 0: not known on this system.
+	PeakRSSBytes int64 `json:"peak_rss_bytes"`
+	AnonBytes    int64 `json:"anon_bytes"`
+	MappedBytes  int64 `json:"mapped_bytes"`
 }
 
 // Bench measures prefill and decode of a model with tokens drawn at random:
-// the routing of experts is then as even as the model allows.
-func Bench(ctx context.Context, m *Model, o BenchOptions) (BenchResult, error) {
+// the routing of experts is then as even as the model allows. There is one
+// result for each of o.Depths.
+func Bench(ctx context.Context, m *Model, o BenchOptions) ([]BenchResult, error) {
 	def := func(v *int, d int) {
 		if *v == 0 {
 			*v = d
@@ -60,51 +69,84 @@ func Bench(ctx context.Context, m *Model, o BenchOptions) (BenchResult, error) {
 	def(&o.Prompt, 512)
 	def(&o.Generate, 128)
 	def(&o.Runs, 3)
-	r := BenchResult{
-		Model: m.pack.Name, Arch: m.spec.arch, Prompt: o.Prompt, Generate: o.Generate, Depth: o.Depth, Runs: o.Runs,
-		Threads: m.Threads(), Kernel: m.Kernel(), KV: m.kv.String(), Device: "CPU",
+	if len(o.Depths) == 0 {
+		o.Depths = []int{0}
 	}
-	if d := m.deviceSample(); d.Name != "" {
-		r.Device = d.Name
-	}
-	need := max(o.Depth+o.Prompt, o.Depth+o.Generate, 1)
+	need := max(slices.Max(o.Depths)+max(o.Prompt, o.Generate), 1)
 	if need > m.context {
-		return r, fmt.Errorf("bench: %w: %d tokens needed, the context holds %d; give a larger context or fewer tokens", ErrContextFull, need, m.context)
+		return nil, fmt.Errorf("bench: %w: %d tokens needed, the context holds %d; give a larger context or fewer tokens", ErrContextFull, need, m.context)
 	}
-	r.BandwidthGBs = m.bandwidth()
-
-	s, err := m.NewSession()
-	if err != nil {
-		return r, err
-	}
-	defer s.Close()
 	rng := rand.New(rand.NewPCG(1, 1))
 	ids := make([]token.ID, need)
 	for i := range ids {
 		ids[i] = token.ID(rng.IntN(m.spec.vocab))
 	}
-	start := func() error {
+	s, err := m.NewSession()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if o.Prompt > 0 { // once to touch weights and buffers
+		if err := s.advance(ctx, ids[:min(len(ids), 32)], 1); err != nil {
+			return nil, err
+		}
+	}
+	var all []BenchResult
+	for _, depth := range o.Depths {
+		r, err := s.bench(ctx, ids, depth, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	// Last, because its buffer is larger than some models.
+	bandwidth := m.bandwidth()
+	for i := range all {
+		r := &all[i]
+		r.BandwidthGBs = bandwidth
+		if bandwidth > 0 {
+			r.Share = r.GBs / bandwidth
+		}
+	}
+	return all, nil
+}
+
+// bench measures at one depth.
+func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchOptions) (BenchResult, error) {
+	m := s.m
+	r := BenchResult{
+		Model: m.pack.Name, Arch: m.spec.arch, Prompt: o.Prompt, Generate: o.Generate, Depth: depth, Runs: o.Runs,
+		Threads: m.Threads(), Kernel: m.Kernel(), KV: m.kv.String(), Device: "CPU",
+		Filled: depth > 0 && s.canFill(),
+	}
+	if d := m.deviceSample(); d.Name != "" {
+		r.Device = d.Name
+	}
+	if r.Filled {
 		s.Reset()
-		for s.st.pos < o.Depth {
-			if err := s.advance(ctx, ids[s.st.pos:min(s.st.pos+m.chunk, o.Depth)], 0); err != nil {
+		s.fill(ids[:depth])
+	}
+	start := func() error {
+		if r.Filled {
+			s.take(ids[:depth])
+			return nil
+		}
+		s.Reset()
+		for s.st.pos < depth {
+			if err := s.advance(ctx, ids[s.st.pos:min(s.st.pos+m.chunk, depth)], 0); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	var prefill, decode []float64
-	if o.Prompt > 0 { // once to touch weights and buffers
-		if err := s.advance(ctx, ids[:min(len(ids), 32)], 1); err != nil {
-			return r, err
-		}
-	}
 	for range o.Runs {
 		if o.Prompt > 0 {
 			if err := start(); err != nil {
 				return r, err
 			}
 			begin := time.Now()
-			end := o.Depth + o.Prompt
+			end := depth + o.Prompt
 			for s.st.pos < end {
 				n := min(m.chunk, end-s.st.pos)
 				last := 0
@@ -123,7 +165,7 @@ func Bench(ctx context.Context, m *Model, o BenchOptions) (BenchResult, error) {
 			}
 			begin := time.Now()
 			for i := range o.Generate {
-				if err := s.advance(ctx, ids[o.Depth+i:o.Depth+i+1], 1); err != nil {
+				if err := s.advance(ctx, ids[depth+i:depth+i+1], 1); err != nil {
 					return r, err
 				}
 				argmax(s.fresh)
@@ -132,15 +174,12 @@ func Bench(ctx context.Context, m *Model, o BenchOptions) (BenchResult, error) {
 		}
 	}
 	r.PrefillTokS, r.DecodeTokS = median(prefill), median(decode)
-	r.BytesPerToken = m.tele.perToken + m.cacheBytes(o.Depth+o.Generate/2)
+	r.BytesPerToken = m.tele.perToken + m.cacheBytes(depth+o.Generate/2)
 	if r.DecodeTokS > 0 {
 		r.MsPerStep = 1e3 / r.DecodeTokS
 		r.GBs = float64(r.BytesPerToken) * r.DecodeTokS / 1e9
-		if r.BandwidthGBs > 0 {
-			r.Share = r.GBs / r.BandwidthGBs
-		}
 	}
-	r.PeakRSSBytes = peakRSS()
+	r.PeakRSSBytes, r.AnonBytes, r.MappedBytes = ownMemory()
 	return r, nil
 }
 
@@ -203,21 +242,28 @@ func (m *Model) bandwidth() float64 {
 	return best / 1e9
 }
 
-// peakRSS is the largest resident size of this process so far (Linux), 0 where
-// it cannot be read.
-func peakRSS() int64 {
+// ownMemory is the largest resident size of this process so far, and how much
+// is resident now of its own memory and of files (Linux); 0 where they cannot be
+// read.
+func ownMemory() (peak, anon, mapped int64) {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		return 0
+		return 0, 0, 0
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n << 10
+		name, rest, _ := strings.Cut(line, ":")
+		n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "VmHWM":
+			peak = n << 10
+		case "RssAnon":
+			anon = n << 10
+		case "RssFile":
+			mapped = n << 10
 		}
 	}
-	return 0
+	return peak, anon, mapped
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,10 +17,11 @@ import (
 type benchResult struct {
 	Pack string `json:"pack"`
 	engine.BenchResult
-	LoadMS  float64 `json:"load_ms"`
-	Context int     `json:"context"`
-	Bytes   int64   `json:"pack_bytes"`
-	Version string  `json:"version"`
+	Depths  []engine.BenchResult `json:"depths,omitempty"` // all of them, where --depth gives several
+	LoadMS  float64              `json:"load_ms"`
+	Context int                  `json:"context"`
+	Bytes   int64                `json:"pack_bytes"`
+	Version string               `json:"version"`
 }
 
 func (p *Program) benchCommand() *cobra.Command {
@@ -33,7 +35,7 @@ func (p *Program) benchCommand() *cobra.Command {
 			"The share of the memory's bandwidth says how near decoding is to what this machine can do at best.",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: p.packNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.Prompt < 1 || o.Generate < 1 || o.Runs < 1 || o.Depth < 0 {
+			if o.Prompt < 1 || o.Generate < 1 || o.Runs < 1 || slices.Min(o.Depths) < 0 {
 				return usage(c, "--prompt, --generate and --repeat must be at least 1, --depth at least 0")
 			}
 			if err := l.check(c); err != nil {
@@ -61,28 +63,47 @@ func (p *Program) benchCommand() *cobra.Command {
 			if asJSON {
 				return p.printJSON(r)
 			}
-			peak := "n/a"
-			if r.PeakRSSBytes > 0 {
-				peak = size(r.PeakRSSBytes)
-			}
-			table(p.Out, [][]string{
-				{"pack", fmt.Sprintf("%s (%s, %s)", r.Pack, r.Arch, size(r.Bytes))},
-				{"prompt", fmt.Sprintf("%d tokens, %.1f tok/s", r.Prompt, r.PrefillTokS)},
-				{"answer", fmt.Sprintf("%d tokens, %.1f tok/s, %.2f ms a step", r.Generate, r.DecodeTokS, r.MsPerStep)},
-				{"read", fmt.Sprintf("%s a token, %.1f GB/s, %.0f %% of the %.1f GB/s these threads can read", size(r.BytesPerToken), r.GBs, 100*r.Share, r.BandwidthGBs)},
-				{"threads", fmt.Sprint(r.Threads)}, {"kernels", r.Kernel}, {"runs on", r.Device}, {"KV", r.KV}, {"peak memory", peak},
-			})
+			p.printBench(r)
 			return nil
 		},
 	}
 	l.add(c)
 	c.Flags().IntVar(&o.Prompt, "prompt", 512, "tokens of the prompt")
 	c.Flags().IntVar(&o.Generate, "generate", 128, "tokens to generate")
-	c.Flags().IntVar(&o.Depth, "depth", 0, "tokens in the context before either")
+	c.Flags().IntSliceVar(&o.Depths, "depth", []int{0}, "tokens in the context before either; several with commas between them")
 	c.Flags().IntVar(&o.Runs, "repeat", 3, "times; the median counts")
 	c.Flags().StringVar(&peer, "compare", "", "run another program on the same file in turn and print ratios: a llama-bench, or a command that takes -p -n -t -r and a file")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+func (p *Program) printBench(r benchResult) {
+	mem := "n/a"
+	if r.PeakRSSBytes > 0 {
+		mem = fmt.Sprintf("%s at most; at the end %s of its own and %s of the file", size(r.PeakRSSBytes), size(r.AnonBytes), size(r.MappedBytes))
+	}
+	table(p.Out, [][]string{
+		{"pack", fmt.Sprintf("%s (%s, %s)", r.Pack, r.Arch, size(r.Bytes))},
+		{"prompt", fmt.Sprintf("%d tokens, %.1f tok/s", r.Prompt, r.PrefillTokS)},
+		{"answer", fmt.Sprintf("%d tokens, %.1f tok/s, %.2f ms a step", r.Generate, r.DecodeTokS, r.MsPerStep)},
+		{"read", fmt.Sprintf("%s a token, %.1f GB/s, %.0f %% of the %.1f GB/s these threads can read", size(r.BytesPerToken), r.GBs, 100*r.Share, r.BandwidthGBs)},
+		{"threads", fmt.Sprint(r.Threads)}, {"kernels", r.Kernel}, {"runs on", r.Device}, {"KV", r.KV}, {"memory", mem},
+	})
+	if len(r.Depths) < 2 && !r.Filled {
+		return
+	}
+	rows := [][]string{{"in context", "prompt", "answer", "a step", "read a token", "speed", "share"}}
+	filled := false
+	for _, d := range append(r.Depths, r.BenchResult)[:max(len(r.Depths), 1)] {
+		filled = filled || d.Filled
+		rows = append(rows, []string{fmt.Sprint(d.Depth), fmt.Sprintf("%.1f tok/s", d.PrefillTokS), fmt.Sprintf("%.1f tok/s", d.DecodeTokS),
+			fmt.Sprintf("%.2f ms", d.MsPerStep), size(d.BytesPerToken), fmt.Sprintf("%.1f GB/s", d.GBs), fmt.Sprintf("%.0f %%", 100*d.Share)})
+	}
+	fmt.Fprintln(p.Out)
+	table(p.Out, rows)
+	if filled {
+		fmt.Fprintln(p.Out, "what is in the context was drawn at random, not computed: attention takes as long over it")
+	}
 }
 
 func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.BenchOptions) (benchResult, error) {
@@ -92,7 +113,7 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	}
 	defer pack.Close()
 	if l.context == 0 {
-		l.context = o.Depth + o.Prompt + o.Generate + 1
+		l.context = slices.Max(o.Depths) + o.Prompt + o.Generate + 1
 		if trained := pack.Info().Context; trained > 0 {
 			l.context = min(l.context, trained)
 		}
@@ -106,6 +127,13 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	}
 	defer m.Close()
 	r := benchResult{Pack: res.Name, LoadMS: float64(time.Since(began).Microseconds()) / 1e3, Context: m.Context(), Bytes: pack.Size(), Version: p.Version}
-	r.BenchResult, err = engine.Bench(ctx, m, o)
-	return r, err
+	all, err := engine.Bench(ctx, m, o)
+	if err != nil {
+		return r, err
+	}
+	r.BenchResult = all[0]
+	if len(all) > 1 {
+		r.Depths = all
+	}
+	return r, nil
 }

@@ -55,12 +55,18 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 	out := comparison{Pack: res.Name, Peer: peer, Threads: l.threads}
 	num := strconv.Itoa
 	ours := append([]string{"bench", file, "--json", "--repeat", "1", "--prompt", num(o.Prompt), "--generate", num(o.Generate),
-		"--depth", num(o.Depth)}, l.args()...) // the same placement, so that a card is compared with a card
+		"--depth", num(o.Depths[0])}, l.args()...) // the same placement, so that a card is compared with a card
 	words := strings.Fields(peer)
 	if len(words) == 0 {
 		return out, fmt.Errorf("compare: no command was given; a llama-bench, or a program that takes -p -n -t -r and a file")
 	}
 	theirs := append(words[1:], "-p", num(o.Prompt), "-n", num(o.Generate), "-t", num(l.threads), "-r", "1")
+	if len(o.Depths) > 1 {
+		return out, fmt.Errorf("compare: --depth gives %d depths, want one", len(o.Depths))
+	}
+	if o.Depths[0] > 0 {
+		theirs = append(theirs, "-d", num(o.Depths[0]))
+	}
 	if strings.HasPrefix(filepath.Base(words[0]), "llama-bench") {
 		theirs = append(theirs, "-o", "json", "-m", file)
 	} else {
@@ -68,7 +74,7 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 	}
 	for i := range o.Runs {
 		fmt.Fprintf(p.Err, "run %d of %d\n", i+1, o.Runs)
-		b, peak, err := output(ctx, self, ours)
+		b, _, err := output(ctx, self, ours)
 		if err != nil {
 			return out, err
 		}
@@ -77,8 +83,9 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 			return out, fmt.Errorf("compare: read our own result: %w", err)
 		}
 		out.Ours = append(out.Ours, speedPair{r.PrefillTokS, r.DecodeTokS})
-		out.OursPeak = max(out.OursPeak, peak)
-		if b, peak, err = output(ctx, words[0], theirs); err != nil {
+		out.OursPeak = max(out.OursPeak, r.PeakRSSBytes) // by its own word: the process also measures bandwidth
+		b, peak, err := output(ctx, words[0], theirs)
+		if err != nil {
 			return out, err
 		}
 		s, err := parsePeer(b)
