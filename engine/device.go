@@ -44,6 +44,7 @@ type cards struct {
 	experts bool // routed experts are the CPU's
 	check   *checker
 	slots   *cardSlots // nil: none
+	onCPU   []string   // which parts of the layers the CPU computes, and why
 
 	times deviceTimes
 	kv    atomic.Int64 // bytes of all sessions
@@ -149,7 +150,7 @@ func newCards(m *Model, o *Options) (*cards, error) {
 	}
 	c := &cards{m: m, first: n, experts: o.Placement.CPUExperts}
 	if o.Check {
-		c.check = &checker{}
+		c.check = &checker{tell: o.Deviates}
 	}
 	for _, k := range cut {
 		c.first -= k
@@ -165,21 +166,6 @@ func newCards(m *Model, o *Options) (*cards, error) {
 		if err := r.load(o); err != nil {
 			c.close()
 			return nil, fmt.Errorf("layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
-		}
-	}
-	if o.SlotBytes > 0 && c.experts {
-		s, ok := m.experts.(*shelves)
-		if !ok {
-			c.close()
-			return nil, errors.New("slots for experts go with experts held in RAM; ask for ExpertRAM too")
-		}
-		if c.slots, err = c.newCardSlots(o.SlotBytes); err == nil {
-			err = s.useSlots(c.slots)
-		}
-		if err != nil {
-			s.slots = nil
-			c.close()
-			return nil, err
 		}
 	}
 	return c, nil

@@ -8,24 +8,36 @@ import (
 )
 
 // cardSlots keeps hot experts in device memory and computes on them while the
-// CPU pool does the others (slotStore). Results go to the rows of p.mix.out, so
+// CPU pool does others (slotStore). Results go to the rows of p.mix.out, so
 // that a token's experts are joined by the CPU in the order of their rank,
 // wherever each was computed.
 type cardSlots struct {
 	c      *cards
-	layers []slotLayer // by layer; empty for those without slots
+	layers []slotLayer // by layer; those of the CPU are empty
 	runs   map[*run]*slotRun
+	fill   filler
 
 	p       *pass // of the rows under way
 	rows    []int32
+	ends    []int // of the batches in rows
 	running *slotRun
+	done    chan error
 }
 
 // slotLayer are the slots of a layer: matrices numbered by slot.
 type slotLayer struct {
 	r            *run
-	n            int
-	gateUp, down *ops.Mul
+	most, n      int // slots wanted at load, and there now
+	gateUp, down slotBank
+}
+
+// slotBank is one matrix of each slot of a layer.
+type slotBank struct {
+	typ        uint32
+	rows, cols int
+	size       int64 // of one
+	buf        *compute.Buffer
+	mul        *ops.Mul // nil without slots
 }
 
 // slotRun are the buffers of a device.
@@ -41,33 +53,17 @@ type slotRun struct {
 	acts    *ops.Acts
 	hid     map[int]*ops.Acts
 	in, out *compute.Host
+	stage   *linkStage // nil: nothing comes over the link
 }
 
-// newCardSlots takes room for bytes of experts, the same number in every layer.
-func (c *cards) newCardSlots(bytes int64) (*cardSlots, error) {
-	m := c.m
-	s := &cardSlots{c: c, layers: make([]slotLayer, len(m.layers)), runs: map[*run]*slotRun{}}
-	var all int64 // one slot in every layer
+// newCardSlots takes room for so many experts of each layer, at most; with
+// link, experts in pinned memory can be computed without a slot.
+func (c *cards) newCardSlots(count func(layer int) int, link bool) (*cardSlots, error) {
+	s := &cardSlots{c: c, layers: make([]slotLayer, len(c.m.layers)), runs: map[*run]*slotRun{}, done: make(chan error, 1)}
 	for _, r := range c.runs {
-		for i := range r.layers {
-			if r.layers[i].routedOnHost == nil {
-				continue
-			}
-			n, err := slotBytes(r.layers[i].layer)
-			if err != nil {
-				return nil, err
-			}
-			all += n
-		}
-	}
-	if all == 0 || bytes < all {
-		return nil, fmt.Errorf("expert slots: %d bytes asked, one expert of every layer takes %d", bytes, all)
-	}
-	n := int(bytes / all)
-	for _, r := range c.runs {
-		sr := &slotRun{r: r, arena: r.dev.Arena(min(256<<20, r.dev.MaxBuffer())), hid: map[int]*ops.Acts{}}
+		sr := &slotRun{r: r, arena: r.dev.Arena(min(32<<20, r.dev.MaxBuffer())), hid: map[int]*ops.Acts{}}
 		s.runs[r] = sr
-		if err := s.fill(sr, n); err != nil {
+		if err := s.open(sr, count, link); err != nil {
 			s.free()
 			return nil, fmt.Errorf("expert slots on %s: %w", r.dev.Info(), err)
 		}
@@ -75,62 +71,72 @@ func (c *cards) newCardSlots(bytes int64) (*cardSlots, error) {
 	return s, nil
 }
 
-// slotBytes is the device memory of one expert.
-func slotBytes(l *layer) (int64, error) {
+// slotShapes are the matrices of one expert on a device: gate and up in one,
+// and down.
+func slotShapes(l *layer) (gateUp, down slotBank, err error) {
 	if l.gates.scales != nil || l.gates.biases != nil || l.ups.biases != nil || l.downs.biases != nil {
-		return 0, fmt.Errorf("%w: expert slots with biases or scales", ErrNoKernels)
+		return gateUp, down, fmt.Errorf("%w: expert slots with biases or scales", ErrNoKernels)
 	}
-	rows := l.gates.rows
+	gateUp = slotBank{typ: uint32(l.gates.f.Type), rows: l.gates.rows, cols: l.gates.cols}
 	if !l.fused {
 		if l.gates.f.Type != l.ups.f.Type {
-			return 0, fmt.Errorf("%w: gate and up of the experts have types %s and %s", ErrNoKernels, l.gates.f.Name, l.ups.f.Name)
+			return gateUp, down, fmt.Errorf("%w: gate and up of the experts have types %s and %s", ErrNoKernels, l.gates.f.Name, l.ups.f.Name)
 		}
-		rows += l.ups.rows
+		gateUp.rows += l.ups.rows
 	}
-	a, err := ops.WeightSize(uint32(l.gates.f.Type), rows, l.gates.cols)
-	if err != nil {
-		return 0, err
+	down = slotBank{typ: uint32(l.downs.f.Type), rows: l.downs.rows, cols: l.downs.cols}
+	if gateUp.size, err = ops.WeightSize(gateUp.typ, gateUp.rows, gateUp.cols); err != nil {
+		return gateUp, down, err
 	}
-	b, err := ops.WeightSize(uint32(l.downs.f.Type), l.downs.rows, l.downs.cols)
-	return a + b, err
+	down.size, err = ops.WeightSize(down.typ, down.rows, down.cols)
+	return gateUp, down, err
 }
 
-func (s *cardSlots) fill(sr *slotRun, n int) error {
+// slotBytes is the device memory of one expert.
+func slotBytes(l *layer) (int64, error) {
+	a, b, err := slotShapes(l)
+	return a.size + b.size, err
+}
+
+// evenSlots gives every layer the same number of slots, as many as bytes hold.
+func (c *cards) evenSlots(bytes int64) (n int, err error) {
+	var all int64 // one slot in every layer
+	for _, r := range c.runs {
+		for i := range r.layers {
+			if r.layers[i].routedOnHost == nil {
+				continue
+			}
+			one, err := slotBytes(r.layers[i].layer)
+			if err != nil {
+				return 0, err
+			}
+			all += one
+		}
+	}
+	if all == 0 || bytes < all {
+		return 0, fmt.Errorf("expert slots: %d bytes asked, one expert of every layer takes %d", bytes, all)
+	}
+	return int(bytes / all), nil
+}
+
+func (s *cardSlots) open(sr *slotRun, count func(layer int) int, link bool) error {
 	r, m := sr.r, s.c.m
 	dim, used := m.spec.dim, 0
 	var types []uint32
-	matrix := func(b *bank, rows, count int) (*ops.Mul, error) {
-		size, err := ops.WeightSize(uint32(b.f.Type), rows, b.cols)
-		if err != nil {
-			return nil, err
-		}
-		buf, err := sr.arena.Alloc(size * int64(count))
-		if err != nil {
-			return nil, err
-		}
-		w, err := ops.NewWeight(uint32(b.f.Type), rows, b.cols, count, buf)
-		if err != nil {
-			return nil, err
-		}
-		types = append(types, uint32(b.f.Type))
-		return r.set.Mul(w, 1)
-	}
 	ffs := map[int]bool{}
 	for i := range r.layers {
 		l := r.layers[i].layer
 		if r.layers[i].routedOnHost == nil {
 			continue
 		}
-		k := min(n, l.expert.count)
-		up, err := matrix(&l.gates, 2*l.expert.ff, k)
-		if err != nil {
+		k := slotLayer{r: r}
+		var err error
+		if k.gateUp, k.down, err = slotShapes(l); err != nil {
 			return err
 		}
-		down, err := matrix(&l.downs, l.downs.rows, k)
-		if err != nil {
-			return err
-		}
-		s.layers[l.index] = slotLayer{r: r, n: k, gateUp: up, down: down}
+		k.most = min(count(l.index), l.expert.count, int(r.dev.MaxBuffer()/max(k.gateUp.size, k.down.size)))
+		s.layers[l.index] = k
+		types = append(types, k.gateUp.typ, k.down.typ)
 		used = max(used, l.expert.used)
 		ffs[l.expert.ff] = true
 	}
@@ -162,6 +168,11 @@ func (s *cardSlots) fill(sr *slotRun, n int) error {
 	if sr.out, err = r.dev.Host(4 * int64(sr.most*dim)); err != nil {
 		return err
 	}
+	if link {
+		if err := sr.openStage(s); err != nil {
+			return err
+		}
+	}
 	ones := make([]float32, sr.most)
 	for i := range ones {
 		ones[i] = 1
@@ -173,75 +184,239 @@ func (s *cardSlots) slots(layer int) int {
 	if layer >= len(s.layers) {
 		return 0
 	}
-	return s.layers[layer].n
+	return s.layers[layer].most
 }
 
-// put writes an expert into its slot. It returns when the copy is complete.
-func (s *cardSlots) put(layer, slot int, w expertBytes) error {
+func (s *cardSlots) card(layer int) string {
+	if layer >= len(s.layers) || s.layers[layer].r == nil {
+		return ""
+	}
+	return deviceName(s.layers[layer].r.dev.Info())
+}
+
+// deviceName is a device's PCI address, or what Options.Device calls it.
+func deviceName(i compute.Info) string {
+	if i.PCI != "" {
+		return i.PCI
+	}
+	return fmt.Sprintf("%s:%d", i.Driver, i.Index)
+}
+
+func (s *cardSlots) bytes(layer int) int64 {
+	return s.layers[layer].gateUp.size + s.layers[layer].down.size
+}
+
+// resize gives a layer memory for n slots. While it moves, both the old and the
+// new memory are held; where that is too much, the slots wait in host memory.
+func (s *cardSlots) resize(layer, n int) error {
 	k := &s.layers[layer]
-	sr := s.runs[k.r]
-	return k.r.dev.Do(func(q *compute.Queue) error {
-		if err := sr.up.Run(q, k.gateUp.Weight(), slot, 0, w[0]); err != nil {
+	if n == k.n {
+		return nil
+	}
+	keep := min(n, k.n)
+	was := [2]slotBank{k.gateUp, k.down}
+	for i, b := range []*slotBank{&k.gateUp, &k.down} {
+		if err := b.resize(k.r, n, keep); err != nil {
+			if i == 1 { // both or none
+				k.gateUp.buf.Free()
+			}
+			k.gateUp, k.down = was[0], was[1]
+			if n > k.n {
+				return err
+			}
+			return s.squeeze(k, n)
+		}
+	}
+	was[0].buf.Free()
+	was[1].buf.Free()
+	k.n = n
+	return nil
+}
+
+// resize makes memory for n matrices and copies the first keep of b to it. The
+// old memory stays with the caller.
+func (b *slotBank) resize(r *run, n, keep int) error {
+	old := b.buf
+	b.buf, b.mul = nil, nil
+	if n == 0 {
+		return nil
+	}
+	buf, err := r.dev.Alloc(b.size * int64(n))
+	if err != nil {
+		return err
+	}
+	w, err := ops.NewWeight(b.typ, b.rows, b.cols, n, buf)
+	if err == nil && keep > 0 {
+		err = r.dev.Do(func(q *compute.Queue) error { return q.Copy(buf, 0, old, 0, b.size*int64(keep)) })
+	}
+	if err == nil {
+		b.mul, err = r.set.Mul(w, 1)
+	}
+	if err != nil {
+		buf.Free()
+		return err
+	}
+	b.buf = buf
+	return nil
+}
+
+// squeeze makes a layer smaller where there is no room for two copies of its
+// slots.
+func (s *cardSlots) squeeze(k *slotLayer, n int) error {
+	for _, b := range []*slotBank{&k.gateUp, &k.down} {
+		held := make([]byte, b.size*int64(n))
+		if err := k.r.dev.Do(func(q *compute.Queue) error { return q.Read(held, b.buf, 0) }); err != nil {
 			return err
 		}
-		if w[1] != nil {
-			if err := sr.up.Run(q, k.gateUp.Weight(), slot, k.gateUp.Weight().Rows/2, w[1]); err != nil {
+		b.buf.Free()
+		if err := b.resize(k.r, n, 0); err != nil {
+			return err
+		}
+		if err := k.r.dev.Do(func(q *compute.Queue) error { return q.Write(b.buf, 0, held) }); err != nil {
+			return err
+		}
+	}
+	k.n = n
+	return nil
+}
+
+// move copies a slot.
+func (s *cardSlots) move(layer, from, to int) error {
+	k := &s.layers[layer]
+	return k.r.dev.Do(func(q *compute.Queue) error {
+		for _, b := range []*slotBank{&k.gateUp, &k.down} {
+			if err := q.Copy(b.buf, int64(to)*b.size, b.buf, int64(from)*b.size, b.size); err != nil {
 				return err
 			}
 		}
-		return sr.up.Run(q, k.down.Weight(), slot, 0, w[2])
+		return nil
 	})
 }
 
-// settle has nothing to wait for: put does.
-func (s *cardSlots) settle() error { return nil }
-
-// start has the device compute the rows of the given experts and read them back.
-func (s *cardSlots) start(p *pass, l *layer, expert, slot []int32) error {
-	k, x, dim := &s.layers[l.index], &p.mix, s.c.m.spec.dim
+// put begins to write an expert into its slot.
+func (s *cardSlots) put(layer, slot int, w weightsAt) error {
+	k := &s.layers[layer]
+	if slot >= k.n {
+		return fmt.Errorf("slot %d of layer %d, there are %d", slot, layer, k.n)
+	}
 	sr := s.runs[k.r]
-	raw := sr.in.Bytes()
-	idx, ids := asInts(raw[:4*sr.most]), asInts(raw[4*sr.most:])
-	s.rows = s.rows[:0]
-	for i, e := range expert {
-		for row := x.start[e]; row < x.start[e+1]; row++ {
-			n := len(s.rows)
-			idx[n], ids[n] = x.token[row], slot[i]
-			s.rows = append(s.rows, row)
+	s.fill.add(func() error {
+		return k.r.dev.Do(func(q *compute.Queue) error {
+			q.Leave()
+			if w.pin.host != nil && sr.stage != nil {
+				return sr.fetch(q, w, k.gateUp.mul.Weight(), k.down.mul.Weight(), slot)
+			}
+			return sr.write(q, w, k, slot)
+		})
+	})
+	return nil
+}
+
+// write copies an expert from ordinary memory, which is free again on return.
+func (sr *slotRun) write(q *compute.Queue, w weightsAt, k *slotLayer, slot int) error {
+	gateUp := k.gateUp.mul.Weight()
+	if err := sr.up.Run(q, gateUp, slot, 0, w.expertBytes[0]); err != nil {
+		return err
+	}
+	if w.expertBytes[1] != nil {
+		if err := sr.up.Run(q, gateUp, slot, gateUp.Rows/2, w.expertBytes[1]); err != nil {
+			return err
 		}
 	}
-	n := len(s.rows)
+	return sr.up.Run(q, k.down.mul.Weight(), slot, 0, w.expertBytes[2])
+}
+
+// settle returns when what was put is in place.
+func (s *cardSlots) settle() error {
+	err := s.fill.wait()
+	for r := range s.runs {
+		if derr := r.dev.Do(func(*compute.Queue) error { return nil }); err == nil {
+			err = derr
+		}
+	}
+	return err
+}
+
+// start has the device compute the rows of the given experts and read them
+// back. It returns at once: the calls to the driver are made beside the CPU's
+// work.
+func (s *cardSlots) start(p *pass, l *layer, expert, slot []int32, over []linked) error {
+	k, x := &s.layers[l.index], &p.mix
+	sr := s.runs[k.r]
+	n := 0
+	for _, e := range expert {
+		n += int(x.start[e+1] - x.start[e])
+	}
+	for _, w := range over {
+		n += int(x.start[w.expert+1] - x.start[w.expert])
+	}
 	if n > sr.most {
 		return fmt.Errorf("%d rows of experts in slots, there is room for %d", n, sr.most)
 	}
+	raw := sr.in.Bytes()
+	idx, ids := asInts(raw[:4*sr.most]), asInts(raw[4*sr.most:])
+	s.rows, s.ends = s.rows[:0], s.ends[:0]
+	add := func(e, id int32) {
+		for row := x.start[e]; row < x.start[e+1]; row++ {
+			n := len(s.rows)
+			idx[n], ids[n] = x.token[row], id
+			s.rows = append(s.rows, row)
+		}
+	}
+	for i, e := range expert {
+		add(e, slot[i])
+	}
+	s.ends = append(s.ends, len(s.rows))
+	for i, w := range over {
+		add(w.expert, int32(i%sr.stage.places))
+		if i%sr.stage.places == sr.stage.places-1 || i == len(over)-1 {
+			s.ends = append(s.ends, len(s.rows))
+		}
+	}
 	s.p, s.running = p, sr
-	hid := sr.hid[l.expert.ff]
-	to := form(hid, k.down.Weight().IsFloat(), !k.down.Weight().IsFloat())
-	quantised := !k.gateUp.Weight().IsFloat()
-	return k.r.dev.Do(func(q *compute.Queue) error {
-		defer q.Leave()
-		if err := q.WriteHost(sr.idx, 0, sr.in, 0, 4*int64(n)); err != nil {
-			return err
-		}
-		if err := q.WriteHost(sr.ids, 0, sr.in, 4*int64(sr.most), 4*int64(n)); err != nil {
-			return err
-		}
-		if err := k.r.rows.Gather(q, sr.x, k.r.buf.xb.X, sr.idx, n, dim); err != nil {
-			return err
-		}
-		if quantised {
-			if err := k.r.quant.Run(q, sr.acts, sr.x, n, dim); err != nil {
-				return err
+	go func() {
+		s.done <- k.r.dev.Do(func(q *compute.Queue) error {
+			q.Leave()
+			if n := s.ends[0]; n > 0 {
+				if err := sr.batch(q, l, k.gateUp.mul, k.down.mul, 0, n); err != nil {
+					return err
+				}
 			}
-		}
-		if err := k.gateUp.RunExperts(q, sr.acts, n, 1, sr.ids, ops.GLU{Act: int(l.act), To: to}); err != nil {
+			if len(over) == 0 {
+				return nil
+			}
+			return s.bring(q, sr, l, over)
+		})
+	}()
+	return nil
+}
+
+// batch computes rows lo to hi-1 with the experts of two matrices.
+func (sr *slotRun) batch(q *compute.Queue, l *layer, gateUp, down *ops.Mul, lo, hi int) error {
+	r, n, dim := sr.r, hi-lo, sr.r.c.m.spec.dim
+	hid := sr.hid[l.expert.ff]
+	to := form(hid, down.Weight().IsFloat(), !down.Weight().IsFloat())
+	if err := q.WriteHost(sr.idx, 0, sr.in, 4*int64(lo), 4*int64(n)); err != nil {
+		return err
+	}
+	if err := q.WriteHost(sr.ids, 0, sr.in, 4*int64(sr.most+lo), 4*int64(n)); err != nil {
+		return err
+	}
+	if err := r.rows.Gather(q, sr.x, r.buf.xb.X, sr.idx, n, dim); err != nil {
+		return err
+	}
+	if !gateUp.Weight().IsFloat() {
+		if err := r.quant.Run(q, sr.acts, sr.x, n, dim); err != nil {
 			return err
 		}
-		if err := k.down.RunDown(q, to, n, 1, sr.ids, sr.ones, ops.Out{Y: sr.y, Ld: dim}); err != nil {
-			return err
-		}
-		return q.ReadHost(sr.out, 0, sr.y, 0, 4*int64(n*dim))
-	})
+	}
+	if err := gateUp.RunExperts(q, sr.acts, n, 1, sr.ids, ops.GLU{Act: int(l.act), To: to}); err != nil {
+		return err
+	}
+	if err := down.RunDown(q, to, n, 1, sr.ids, sr.ones, ops.Out{Y: sr.y, Ld: dim}); err != nil {
+		return err
+	}
+	return q.ReadHost(sr.out, 4*int64(lo*dim), sr.y, 0, 4*int64(n*dim))
 }
 
 // wait returns when the rows are in p.mix.out.
@@ -251,6 +426,9 @@ func (s *cardSlots) wait() error {
 		return nil
 	}
 	s.running = nil
+	if err := <-s.done; err != nil {
+		return err
+	}
 	if err := sr.r.dev.Do(func(*compute.Queue) error { return nil }); err != nil {
 		return err
 	}
@@ -265,14 +443,17 @@ func (s *cardSlots) free() {
 	if s == nil {
 		return
 	}
+	s.fill.wait()
+	for i := range s.layers {
+		s.layers[i].gateUp.buf.Free()
+		s.layers[i].down.buf.Free()
+	}
 	for _, sr := range s.runs {
 		if sr.up != nil {
 			sr.up.Free()
 		}
 		for _, h := range []*compute.Host{sr.in, sr.out} {
-			if h != nil {
-				h.Free()
-			}
+			h.Free()
 		}
 		sr.arena.Free()
 	}

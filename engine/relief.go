@@ -77,9 +77,13 @@ func (m *Model) Relieve(d guard.Decision) (offered int64) {
 		case d.RAM > 0:
 			s.grow(d.RAM)
 		}
-		if n := d.Slots[s.slots.card()]; n != 0 {
-			s.slots.ask(n)
-			s.soon()
+		if s.slots != nil {
+			for card, n := range d.Slots {
+				s.slots.ask(card, n)
+			}
+			if len(d.Slots) > 0 {
+				s.soon()
+			}
 		}
 	}
 	return offered

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"outcrop/engine/gguf"
+	"outcrop/gpu/compute"
 )
 
 // shelf holds the copies of one layer's experts and knows where its experts
@@ -13,9 +14,10 @@ type shelf struct {
 	residency
 	l     *layer
 	parts [3]shelfPart
-	size  int    // bytes of a place
-	mem   region // room for every place; pages come with the first write
-	even  []int  // by expert: rank in an even spread
+	size  int     // bytes of a place
+	mem   region  // room for every place; pages come with the first write
+	card  *pinned // instead of mem: memory that a card fetches from
+	even  []int   // by expert: rank in an even spread
 	// reading is by place the read that writes there. Such a place cannot be
 	// used for anything else, even when it was given up meanwhile.
 	reading []*fetch
@@ -57,28 +59,66 @@ func newShelf(f *gguf.File, l *layer) *shelf {
 	return s
 }
 
-// places makes room for n copies at most.
-func (s *shelf) places(n int) (err error) {
+// places makes room for n copies at most, in memory that dev fetches from if
+// there is one.
+func (s *shelf) places(n int, dev *compute.Device) (err error) {
 	s.copies = newSeats(s.l.expert.count, n)
 	s.reading, s.pin = make([]*fetch, n), make([]uint8, n)
+	if dev != nil && n > 0 {
+		s.card = newPinned(dev, n, s.size)
+		return s.card.there(0)
+	}
 	s.mem, err = newRegion(n * s.size)
 	return err
 }
 
-func (s *shelf) place(i int) []byte { return s.mem.mem[i*s.size : (i+1)*s.size : (i+1)*s.size] }
+func (s *shelf) place(i int) []byte {
+	if s.card != nil {
+		return s.card.place(i)
+	}
+	return s.mem.mem[i*s.size : (i+1)*s.size : (i+1)*s.size]
+}
+
+// release gives the memory of places lo to hi-1, which are empty, back.
+func (s *shelf) release(lo, hi int) {
+	if s.card != nil {
+		s.card.release(lo, hi)
+		return
+	}
+	s.mem.release(lo*s.size, hi*s.size)
+}
+
+// start is where part i of an expert begins in a place.
+func (s *shelf) start(i int, e int32) int {
+	p := &s.parts[i]
+	off := p.off + int64(e)*p.size
+	return p.at + int(off-blockDown(off))
+}
 
 // at gives the weights of an expert in a buffer that its parts were read to.
 func (s *shelf) at(buf []byte, e int32) (b expertBytes) {
 	for i := range s.parts {
-		p := &s.parts[i]
-		if p.size == 0 {
-			continue
+		if n := int(s.parts[i].size); n > 0 {
+			lo := s.start(i, e)
+			b[i] = buf[lo : lo+n : lo+n]
 		}
-		off := p.off + int64(e)*p.size
-		lo := p.at + int(off-blockDown(off))
-		b[i] = buf[lo : lo+int(p.size) : lo+int(p.size)]
 	}
 	return b
+}
+
+// weights are those of expert e, whose copy is in a place.
+func (s *shelf) weights(place int, e int32) weightsAt {
+	w := weightsAt{expertBytes: s.at(s.place(place), e)}
+	if s.card != nil {
+		var from int64
+		w.pin.host, from = s.card.at(place)
+		for i := range s.parts {
+			if s.parts[i].size > 0 {
+				w.pin.off[i] = from + int64(s.start(i, e))
+			}
+		}
+	}
+	return w
 }
 
 // wants appends the reads that bring an expert into a buffer.
@@ -112,7 +152,7 @@ func (s *shelf) vacant() int {
 		return int(nobody)
 	}
 	for i := range s.copies.who {
-		if s.empty(i) {
+		if s.empty(i) && (s.card == nil || s.card.there(i) == nil) {
 			return i
 		}
 	}
@@ -143,7 +183,7 @@ func (s *shelf) compact(n int) {
 			hi++
 		}
 		if hi > lo {
-			s.mem.release(lo*s.size, hi*s.size)
+			s.release(lo, hi)
 			lo = hi
 		}
 	}

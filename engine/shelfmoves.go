@@ -36,7 +36,7 @@ func (s *shelves) collect() {
 			case k.copies.land(f.place, f.expert):
 				s.m.tiers.arrived.Add(1)
 			case k.copies.who[f.place] == nobody && k.copies.coming[f.place] == nobody:
-				k.mem.release(f.place*k.size, (f.place+1)*k.size) // given up meanwhile
+				k.release(f.place, f.place+1) // given up meanwhile
 			}
 		} else {
 			buf = s.spare(f.spare)

@@ -92,7 +92,7 @@ func newShelves(m *Model, budget int64) (*shelves, error) {
 		if k == nil {
 			continue
 		}
-		if err := k.places(s.share(k, budget)); err != nil {
+		if err := k.places(s.share(k, budget), m.pinsTo(k.l.index)); err != nil {
 			s.release()
 			return nil, err
 		}
@@ -128,6 +128,7 @@ func (s *shelves) release() {
 	for _, k := range s.layers {
 		if k != nil {
 			k.mem.free()
+			k.card.free()
 		}
 	}
 	s.spares.free()
@@ -191,6 +192,7 @@ func (s *shelves) open(p *pass, l *layer) error {
 	s.missing = s.missing[:n]
 	s.learn(k)
 	if s.slots != nil {
+		s.overLink(p, k)
 		if err := s.slots.start(p, l); err != nil {
 			return err
 		}
@@ -294,6 +296,7 @@ func (s *shelves) next(_ *pass, l *layer) ([]int32, error) {
 		if err := s.slots.wait(); err != nil && s.failed == nil {
 			s.failed = err
 		}
+		s.arrivedOver(k)
 	}
 	return nil, s.failed
 }
@@ -319,6 +322,7 @@ func (s *shelves) done(k *shelf) {
 // close ends with a layer. See experts.
 func (s *shelves) close(_ *pass, l *layer) {
 	s.done(s.layers[l.index])
+	s.arrivedOver(s.layers[l.index])
 	s.replenish(aheadFetches, false)
 }
 

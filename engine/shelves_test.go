@@ -217,7 +217,7 @@ type fakeSlots struct {
 	acts  quant.Acts
 }
 
-func (f *fakeSlots) card() string          { return "0000:03:00.0" }
+func (f *fakeSlots) card(int) string       { return "0000:03:00.0" }
 func (f *fakeSlots) slots(layer int) int   { return f.n }
 func (f *fakeSlots) bytes(layer int) int64 { return 1 << 20 }
 
@@ -234,7 +234,8 @@ func (f *fakeSlots) move(layer, from, to int) error {
 	return nil
 }
 
-func (f *fakeSlots) put(layer, slot int, w expertBytes) error {
+func (f *fakeSlots) put(layer, slot int, at weightsAt) error {
+	w := at.expertBytes
 	if slot >= f.size[layer] {
 		return fmt.Errorf("slot %d of %d", slot, f.size[layer])
 	}
@@ -259,7 +260,7 @@ func (f *fakeSlots) settle() error {
 	return nil
 }
 
-func (f *fakeSlots) start(p *pass, l *layer, expert, slot []int32) error {
+func (f *fakeSlots) start(p *pass, l *layer, expert, slot []int32, _ []linked) error {
 	expert, slot = slices.Clone(expert), slices.Clone(slot)
 	f.used += len(expert)
 	f.ended.Add(1)
@@ -345,8 +346,8 @@ func TestSlotsSameLogits(t *testing.T) {
 			case 1:
 				s.grow(rng.Int64N(s.full))
 			case 2: // the guard, between two passes
-				m.Relieve(guard.Decision{Slots: map[string]int64{fake.card(): (rng.Int64N(20) - 10) << 20}})
-				if h := m.heldSlots()[fake.card()]; h < 0 || h > s.slots.most {
+				m.Relieve(guard.Decision{Slots: map[string]int64{fake.card(0): (rng.Int64N(20) - 10) << 20}})
+				if h := m.heldSlots()[fake.card(0)]; h < 0 || h > s.slots.cards[fake.card(0)].most {
 					t.Errorf("%d bytes of slots", h)
 				}
 			}

@@ -1,6 +1,10 @@
 package engine
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
 
 // slotStore keeps copies of experts where a card computes on them. Slots are
 // per layer. Calls come from the goroutine that holds the model's turn.
@@ -9,26 +13,42 @@ type slotStore interface {
 	slots(layer int) int
 	// put begins to write an expert's weights into a slot. They stay as they
 	// are until settle returns.
-	put(layer, slot int, w expertBytes) error
+	put(layer, slot int, w weightsAt) error
 	// settle returns when everything that was put is in place.
 	settle() error
 	// start begins to compute the rows of p.mix.out of the given experts of a
 	// layer: down(act(gate x) * up x) for each of their tokens, as mixture
-	// does. slot[i] is where expert[i] is. wait returns when they are there.
-	start(p *pass, l *layer, expert, slot []int32) error
+	// does. slot[i] is where expert[i] is; those of over have none, and their
+	// weights go over the link first. wait returns when the rows are there.
+	start(p *pass, l *layer, expert, slot []int32, over []linked) error
 	wait() error
+}
+
+// weightsAt are the weights of an expert, and where the card can fetch them by
+// itself, if it can.
+type weightsAt struct {
+	expertBytes
+	pin pinnedAt
+}
+
+// linked is an expert whose copy in pinned memory goes over the link.
+type linked struct {
+	expert int32
+	weightsAt
 }
 
 // slotResizer is a slotStore that can give memory back when another program
 // wants it, and take it again.
 type slotResizer interface {
 	slotStore
-	// card is the PCI address of the card.
-	card() string
+	// card names the card of a layer: its PCI address, or what Options.Device
+	// calls it. Empty: the layer has no slots.
+	card(layer int) string
 	// bytes is what a slot takes.
 	bytes(layer int) int64
 	// resize makes the memory of a layer large enough for n slots and gives
-	// back what is behind them. Slots in use are before n.
+	// back what is behind them. Slots in use are before n. One that fails
+	// changes nothing.
 	resize(layer, n int) error
 	// move copies a slot; it is complete when move returns.
 	move(layer, from, to int) error
@@ -50,16 +70,23 @@ const (
 type slots struct {
 	s     *shelves
 	store slotStore
-	size  slotResizer  // the same; nil: its slots are fixed
-	due   int          // tokens to the next round
-	most  int64        // bytes of all slots
-	held  atomic.Int64 // bytes of the slots there are now
-	asked atomic.Int64 // bytes the guard wants more or less
+	size  slotResizer           // the same; nil: its slots are fixed
+	due   int                   // tokens to the next round
+	cards map[string]*cardShare // by card; nil: slots are fixed
 
-	chosen, at []int32 // of the open layer
+	chosen, at []int32  // of the open layer
+	over       []linked // of the open layer: come over the link
+	began      time.Time
 	running    bool
 	moving     []moving
 	moves      []move
+}
+
+// cardShare are the slots on one card.
+type cardShare struct {
+	most  int64        // bytes of all slots
+	held  atomic.Int64 // bytes of the slots there are now
+	asked atomic.Int64 // bytes the guard wants more or less
 }
 
 type moving struct {
@@ -71,18 +98,29 @@ type moving struct {
 func (s *shelves) useSlots(store slotStore) error {
 	c := &slots{s: s, store: store, due: roundEvery}
 	s.slots = c
-	c.size, _ = store.(slotResizer)
+	if c.size, _ = store.(slotResizer); c.size != nil {
+		c.cards = map[string]*cardShare{}
+	}
 	for i, k := range s.layers {
 		if k == nil {
 			continue
 		}
 		n := store.slots(i)
 		k.slots = newSeats(k.l.expert.count, n)
+		if n == 0 {
+			continue
+		}
 		if c.size != nil {
 			if err := c.size.resize(i, n); err != nil {
 				return err
 			}
-			c.most += int64(n) * c.size.bytes(i)
+			share := c.cards[c.size.card(i)]
+			if share == nil {
+				share = &cardShare{}
+				c.cards[c.size.card(i)] = share
+			}
+			share.most += int64(n) * c.size.bytes(i)
+			share.held.Store(share.most)
 		}
 		counts := make([]float32, k.l.expert.count)
 		for e := range counts {
@@ -93,17 +131,19 @@ func (s *shelves) useSlots(store slotStore) error {
 				return err
 			}
 		}
+		if err := c.settle(); err != nil { // layer by layer: copies stay few
+			return err
+		}
 	}
-	c.held.Store(c.most)
-	return c.settle()
+	return nil
 }
 
 // begin takes whoever has the slot out and starts the copy of the new one.
 func (c *slots) begin(m move) error {
 	k := c.s.layers[m.layer]
-	pin, w := nobody, k.l.mapped(m.in)
+	pin, w := nobody, weightsAt{expertBytes: k.l.mapped(m.in)}
 	if at := k.copies.of[m.in]; at != nobody {
-		pin, w = at, k.at(k.place(int(at)), m.in)
+		pin, w = at, k.weights(int(at), m.in)
 		k.pin[at]++
 	}
 	if m.out != nobody {
@@ -171,9 +211,10 @@ func (c *slots) round(tokens int) error {
 	return nil
 }
 
-// start has the card compute the chosen experts that are in slots.
+// start has the card compute the chosen experts that are in slots, and those
+// that come over the link.
 func (c *slots) start(p *pass, l *layer) error {
-	if len(c.chosen) == 0 {
+	if len(c.chosen)+len(c.over) == 0 {
 		return nil
 	}
 	k := c.s.layers[l.index]
@@ -181,7 +222,8 @@ func (c *slots) start(p *pass, l *layer) error {
 	for _, e := range c.chosen {
 		c.at = append(c.at, k.slots.of[e])
 	}
-	err := c.store.start(p, l, c.chosen, c.at)
+	c.began = time.Now()
+	err := c.store.start(p, l, c.chosen, c.at, c.over)
 	c.running = err == nil
 	c.chosen = c.chosen[:0]
 	return err
@@ -193,43 +235,72 @@ func (c *slots) wait() error {
 		return nil
 	}
 	c.running = false
-	return c.store.wait()
-}
-
-// ask notes that slots are to take n bytes more, or less when it is negative.
-// The change comes between two passes.
-func (c *slots) ask(n int64) { c.asked.Add(n) }
-
-// card is the address of a card whose slots can change, "" for none.
-func (c *slots) card() string {
-	if c == nil || c.size == nil {
-		return ""
+	t, begin := &c.s.m.tiers, time.Now()
+	err := c.store.wait()
+	t.cardWait.Add(time.Since(begin).Nanoseconds())
+	if len(c.over) > 0 {
+		n := int64(0)
+		for _, w := range c.over {
+			n += w.size()
+		}
+		t.linked.Add(int64(len(c.over)))
+		t.linkBytes.Add(n)
+		t.linkTime.Add(time.Since(c.began).Nanoseconds())
 	}
-	return c.size.card()
+	return err
 }
 
-// adjust does what was asked: every layer keeps the same part of its slots.
-func (c *slots) adjust() error {
-	n := c.asked.Swap(0)
-	if n == 0 || c.size == nil || c.most == 0 {
+// ask notes that slots on a card are to take n bytes more, or less when it is
+// negative. The change comes between two passes.
+func (c *slots) ask(card string, n int64) {
+	if share := c.cards[card]; share != nil {
+		share.asked.Add(n)
+	}
+}
+
+// held is how many bytes the slots of each card take; nil where they cannot
+// change.
+func (c *slots) held() map[string]int64 {
+	if c == nil || len(c.cards) == 0 {
 		return nil
 	}
-	if err := c.settle(); err != nil {
-		return err
+	out := map[string]int64{}
+	for name, share := range c.cards {
+		out[name] = share.held.Load()
 	}
-	part := float64(min(max(c.held.Load()+n, 0), c.most)) / float64(c.most)
-	var held int64
-	for i, k := range c.s.layers {
-		if k == nil {
+	return out
+}
+
+// adjust does what was asked: every layer of a card keeps the same part of its
+// slots.
+func (c *slots) adjust() error {
+	for name, share := range c.cards {
+		n := share.asked.Swap(0)
+		if n == 0 || share.most == 0 {
 			continue
 		}
-		limit := int(part*float64(len(k.slots.who)) + 1e-6)
-		if err := c.limit(i, limit); err != nil {
+		if err := c.settle(); err != nil {
 			return err
 		}
-		held += int64(limit) * c.size.bytes(i)
+		part := float64(min(max(share.held.Load()+n, 0), share.most)) / float64(share.most)
+		var held int64
+		for i, k := range c.s.layers {
+			if k == nil || len(k.slots.who) == 0 || c.size.card(i) != name {
+				continue
+			}
+			limit := int(part*float64(len(k.slots.who)) + 1e-6)
+			before := k.slots.limit
+			if err := c.limit(i, limit); err != nil {
+				if limit < before {
+					return fmt.Errorf("give slots of layer %d back: %w", i, err)
+				}
+				// Somebody else has the memory: those there were go on.
+				k.slots.limit, limit = before, before
+			}
+			held += int64(limit) * c.size.bytes(i)
+		}
+		share.held.Store(held)
 	}
-	c.held.Store(held)
 	return nil
 }
 

@@ -17,6 +17,11 @@ type tierCounts struct {
 	held     atomic.Int64    // bytes of copies now
 	guessed  atomic.Int64    // experts read because the layer before foretold them
 	right    atomic.Int64    // of which were used there
+
+	linked    atomic.Int64 // experts that came over the link to be computed
+	linkBytes atomic.Int64 // their bytes
+	linkTime  atomic.Int64 // nanoseconds in which a card was at them
+	cardWait  atomic.Int64 // nanoseconds the CPU had nothing to do but wait for the card's experts
 }
 
 // TierSample says from where experts were used since load. Counts are expert
@@ -36,6 +41,11 @@ type TierSample struct {
 	Given           int64         // bytes given back because RAM was short
 	Guessed, Right  int64         // experts read before their layer had chosen, and how many it then chose
 	Direct          bool          // reads pass the page cache by
+
+	Linked    int64         // of RAM: experts that a card computed, whose weights came over the link
+	LinkBytes int64         // their bytes
+	LinkTime  time.Duration // time in which a card brought and computed them
+	CardWait  time.Duration // time in which passes waited for experts that a card computed
 }
 
 func (m *Model) tierSample() TierSample {
@@ -45,6 +55,7 @@ func (m *Model) tierSample() TierSample {
 		Held: c.held.Load(), Missed: c.missed.Load(), Waited: time.Duration(c.waited.Load()),
 		Arrived: c.arrived.Load(), Promoted: c.promoted.Load(), Evicted: c.evicted.Load(), Given: c.given.Load(),
 		Guessed: c.guessed.Load(), Right: c.right.Load(),
+		Linked: c.linked.Load(), LinkBytes: c.linkBytes.Load(), LinkTime: time.Duration(c.linkTime.Load()), CardWait: time.Duration(c.cardWait.Load()),
 	}
 	if k, ok := m.experts.(*shelves); ok {
 		s.Limit = k.budget.Load()

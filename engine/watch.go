@@ -132,8 +132,8 @@ func (m *Model) heldCopies() (held, wanted int64) {
 
 // heldSlots is how many bytes of slots the model holds, by card.
 func (m *Model) heldSlots() map[string]int64 {
-	if s, ok := m.experts.(*shelves); ok && s.slots.card() != "" {
-		return map[string]int64{s.slots.card(): s.slots.held.Load()}
+	if s, ok := m.experts.(*shelves); ok {
+		return s.slots.held()
 	}
 	return nil
 }

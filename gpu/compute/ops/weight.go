@@ -125,3 +125,23 @@ func (u *Upload) Run(q *compute.Queue, w *Weight, index, row0 int, src []byte) e
 	q.Fence()
 	return nil
 }
+
+// Repack is Run for n bytes of blocks that lie on the device already, at off of
+// src. The caller fences when it has repacked all that a kernel will read.
+func (u *Upload) Repack(q *compute.Queue, w *Weight, index, row0 int, src *compute.Buffer, off, n int64) error {
+	base := int64(index) * w.Stride
+	if w.IsFloat() {
+		return q.Copy(w.Buf, base+int64(row0)*int64(w.Cols)*int64(w.layout.Bytes), src, off, n)
+	}
+	k := u.kernels[w.Type]
+	if k == nil {
+		return fmt.Errorf("repack %s: not prepared for it", w.layout.Name)
+	}
+	part, err := q.Slice(src, off, n)
+	if err != nil {
+		return err
+	}
+	units := int(n) / w.layout.Bytes * (w.layout.Block / 32)
+	return q.Launch(k, compute.Dim{X: up(units, 128)}, compute.Dim{X: 128},
+		compute.Mem(part), compute.Mem(w.Buf), compute.Long(base), compute.Long(w.units()), compute.Long(int64(row0)*int64(w.Cols)/32), compute.Int(units))
+}
