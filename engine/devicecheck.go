@@ -51,8 +51,9 @@ const checkLimit = 2e-3
 
 // checker holds what was compared.
 type checker struct {
-	mu  sync.Mutex
-	rep CheckReport
+	mu   sync.Mutex
+	rep  CheckReport
+	tell func(Deviation) // of the first deviation; nil: nobody
 }
 
 func (c *checker) compare(d Deviation, got, want []float32) {
@@ -63,6 +64,12 @@ func (c *checker) compare(d Deviation, got, want []float32) {
 		w2 += float64(w) * float64(w)
 	}
 	d.Error = math.Sqrt(e2 / max(w2, 1e-30))
+	first := false
+	defer func() { // with the lock given back
+		if first && c.tell != nil {
+			c.tell(d)
+		}
+	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &c.rep
@@ -72,7 +79,7 @@ func (c *checker) compare(d Deviation, got, want []float32) {
 		r.Worst = d
 	}
 	if bad && r.First == nil {
-		r.First = &d
+		first, r.First = true, &d
 	}
 }
 

@@ -18,6 +18,11 @@ type DeviceSample struct {
 
 	DeviceMs, CPUMs, WaitMs float64
 
+	// OnCPU says which parts of those layers the CPU computes, and why; empty: none.
+	OnCPU []string
+
+	Check string // what check mode has found; empty: it is off
+
 	Each []DeviceUse // the devices in use, in the order of their layers
 }
 
@@ -28,12 +33,25 @@ type DeviceUse struct {
 	Weights, KV, Slots, Scratch int64
 }
 
+// OnCPU says which parts of the layers on cards the CPU computes because a card
+// has no kernels for them, and why.
+func (m *Model) OnCPU() []string {
+	if m.cards == nil {
+		return nil
+	}
+	return m.cards.onCPU
+}
+
 func (m *Model) deviceSample() DeviceSample {
 	c := m.cards
 	if c == nil {
 		return DeviceSample{Why: m.noCard}
 	}
 	s := DeviceSample{Name: c.names(), Layers: len(m.layers) - c.first, CPUExperts: c.experts, KV: c.kv.Load()}
+	s.OnCPU = c.onCPU
+	if rep, ok := m.Check(); ok {
+		s.Check = rep.String()
+	}
 	for _, r := range c.runs {
 		s.PCI = append(s.PCI, r.dev.Info().PCI)
 		s.Weights += r.weights

@@ -149,6 +149,9 @@ func (p *Program) chat(ctx context.Context, o chatOptions) error {
 	}
 	e := newHost(p, &o)
 	defer e.stop()
+	if o.compare {
+		defer e.printCheck(context.WithoutCancel(ctx))
+	}
 	if interactive {
 		return p.talk(ctx, e, &o)
 	}

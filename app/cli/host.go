@@ -113,6 +113,18 @@ func (h *host) explain(err error) error {
 	return errors.New(x.Text)
 }
 
+// printCheck prints what check mode has found so far.
+func (h *host) printCheck(ctx context.Context) {
+	if h.c == nil {
+		return
+	}
+	if s, err := h.c.Sample(ctx); err != nil {
+		fmt.Fprintln(h.p.Err, "check: the engine does not answer:", err)
+	} else if s.Engine.Check != "" {
+		fmt.Fprintln(h.p.Err, "check:", s.Engine.Check)
+	}
+}
+
 func (h *host) stop() {
 	if h.c != nil {
 		h.c.Close()

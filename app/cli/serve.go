@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"outcrop/engine"
 	"outcrop/engine/catalog"
 	"outcrop/engine/guard"
 	"outcrop/engine/launch"
@@ -144,6 +145,7 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 				srv.Loading(w, done, total)
 			}
 		}
+		opt.Deviates = func(d engine.Deviation) { o.Log.Error("the device differs from the CPU", "first", d.String()) }
 		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Force: f.force, Options: opt})
 		if err == nil {
 			for _, n := range b.Info.Notes {

@@ -64,6 +64,7 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 		m.Close()
 		return nil, err
 	}
+	notes = append(notes, m.OnCPU()...)
 	info := p.Info()
 	b := &Backend{
 		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Residency: m.Residency, Wanted: o.Device,

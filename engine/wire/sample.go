@@ -54,9 +54,12 @@ type Engine struct {
 	DeviceWhy    string  `json:"device_why,omitempty"`
 	DeviceWanted string  `json:"device_wanted,omitempty"` // cpu, auto, or names with commas
 	LayerTimes   *Layers `json:"layer_times,omitempty"`   // nil while no card computes
-	Queue        int     `json:"queue"`                   // requests waiting
-	Active       int     `json:"active"`                  // requests running: 0 or 1
-	Use          Use     `json:"use"`
+	// OnCPU says which parts of the layers on cards the CPU computes, and why.
+	OnCPU  []string `json:"on_cpu,omitempty"`
+	Check  string   `json:"check,omitempty"` // what check mode has found; empty: it is off
+	Queue  int      `json:"queue"`           // requests waiting
+	Active int      `json:"active"`          // requests running: 0 or 1
+	Use    Use      `json:"use"`
 }
 
 // Layers are milliseconds of a layer that runs on a card, means since the start:
