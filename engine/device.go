@@ -168,21 +168,6 @@ func newCards(m *Model, o *Options) (*cards, error) {
 			return nil, fmt.Errorf("layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
 		}
 	}
-	if o.SlotBytes > 0 && c.experts {
-		s, ok := m.experts.(*shelves)
-		if !ok {
-			c.close()
-			return nil, errors.New("slots for experts go with experts held in RAM; ask for ExpertRAM too")
-		}
-		if c.slots, err = c.newCardSlots(o.SlotBytes); err == nil {
-			err = s.useSlots(c.slots)
-		}
-		if err != nil {
-			s.slots = nil
-			c.close()
-			return nil, err
-		}
-	}
 	return c, nil
 }
 

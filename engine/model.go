@@ -44,6 +44,13 @@ type Options struct {
 	// SlotBytes of device memory hold hot experts when the CPU has the routed
 	// ones; experts come and go as they are used. It goes with ExpertRAM.
 	SlotBytes int64
+	// Pinned has the copies of experts lie in memory that devices fetch from by
+	// themselves, so that experts without a slot can be computed there too.
+	Pinned bool
+	// Misses says who computes experts in pinned memory: "cpu", "link" (the
+	// device, their weights go over the link first) or "auto" (default: both, by
+	// measured rates).
+	Misses string
 	// Check compares every block that a device runs with the CPU (Model.Check).
 	// It is slow. Deviates, when set, is told of the first deviation.
 	Check    bool
@@ -66,18 +73,20 @@ type Model struct {
 	draftBy   draftMode
 	options   Options
 
-	own     []*compute.Device // opened by Load
-	noCard  string            // why the CPU computes although a card was wanted
-	cards   *cards            // nil: everything on the CPU
-	pool    *pool
-	heat    *heat
-	experts experts
-	tiers   tierCounts
-	relief  *relief
-	relaid  relaid
-	maps    residencyMaps
-	turn    sync.Mutex // one forward pass at a time
-	tele    telemetry
+	own      []*compute.Device // opened by Load
+	noCard   string            // why the CPU computes although a card was wanted
+	cards    *cards            // nil: everything on the CPU
+	missesBy string
+	sides    sides
+	pool     *pool
+	heat     *heat
+	experts  experts
+	tiers    tierCounts
+	relief   *relief
+	relaid   relaid
+	maps     residencyMaps
+	turn     sync.Mutex // one forward pass at a time
+	tele     telemetry
 
 	sessions sync.WaitGroup
 	trace    func(il int, x []float32)    // tests look at the residual stream
@@ -129,9 +138,6 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if err := m.warm(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.shelve(ctx); err != nil {
-		return nil, fmt.Errorf("load %s: %w", p.Name, err)
-	}
 	if m.draftBy == draftAuto {
 		m.draftBy = draftLookup
 		if len(m.drafts) > 0 && m.drafts[0].mixer != deltaNet {
@@ -145,30 +151,12 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if threads == 0 {
 		threads = DefaultThreads()
 	}
-	if len(o.Devices) == 0 {
-		if m.own, err = openDevices(&o); err != nil && o.Device == "auto" {
-			m.noCard, err = err.Error(), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.Name, err)
-		}
-		o.Devices = m.own
-	}
-	if len(o.Devices) > 0 {
-		m.fit(&o)
-		if m.cards, err = newCards(m, &o); err != nil {
-			m.closeDevices()
-			if o.Device == "auto" { // nobody asked for this card: the CPU does
-				m.noCard, m.cards, err = err.Error(), nil, nil
-			}
-		}
-		if err != nil {
-			m.endShelves()
-			return nil, fmt.Errorf("load %s: %w", p.Name, err)
-		}
+	if err := m.place(ctx, &o); err != nil {
+		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
 	m.pool = newPool(threads)
 	m.tele.start(m)
+	m.measureSides()
 	if err := m.relay(ctx); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
