@@ -52,6 +52,9 @@ func (d *Device) allocate(n int64) (*Buffer, error) {
 	if most := d.MaxBuffer(); n > most {
 		return nil, fmt.Errorf("allocate %d bytes on %s: %w: at most %d at once", n, d.info, ErrTooBig, most)
 	}
+	if err := d.within(n); err != nil {
+		return nil, err
+	}
 	ref, err := d.back.alloc(n)
 	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes on %s (%d in use): %w", n, d.info, d.used.Load(), err)

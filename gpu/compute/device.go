@@ -30,6 +30,7 @@ type Device struct {
 
 	used   atomic.Int64
 	pinned atomic.Int64
+	limit  atomic.Int64 // bytes of device memory that may be used, 0: all
 	queue  Queue
 	stage  *Host
 
@@ -154,7 +155,7 @@ func (d *Device) Memory() (free, total int64, known bool) {
 		free, total, known = d.back.memory()
 		return nil
 	})
-	return free, total, known && err == nil
+	return d.left(free, total, known && err == nil)
 }
 
 // Used gives the bytes that this program holds on the device, and pinned for it

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,5 +123,30 @@ func TestPanicInDo(t *testing.T) {
 	}
 	if err := d.Do(func(*Queue) error { return nil }); err != nil {
 		t.Errorf("the device after it: %v", err)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	f := &Fake{Memory: 1 << 20, MaxAlloc: 1 << 20}
+	d := fakeDevice(t, f, Options{})
+	d.Limit(1 << 16)
+	b, err := d.Alloc(1 << 15)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free, total, known := d.Memory(); free != 1<<15 || total != 1<<16 || !known {
+		t.Errorf("%d of %d bytes free (known: %v), want half of 65536", free, total, known)
+	}
+	_, err = d.Alloc(1<<15 + 1)
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "32768 of the 65536 bytes that it may use are taken") {
+		t.Errorf("allocation beyond the limit: %v", err)
+	}
+	if _, err := d.Alloc(1 << 15); err != nil {
+		t.Errorf("up to the limit: %v", err)
+	}
+	b.Free()
+	d.Limit(0)
+	if _, err := d.Alloc(1 << 19); err != nil || d.Limited() != 0 {
+		t.Errorf("without a limit: %v", err)
 	}
 }
