@@ -51,8 +51,15 @@ func (p *cardPage) actions() []fyne.CanvasObject {
 func (p *cardPage) shown(on bool) {
 	if on {
 		p.draw()
+		if !p.a.machine.offered {
+			p.a.findOffers()
+		}
 	}
 }
+
+func (p *cardPage) engineChanged(EngineState) { p.draw() }
+
+func (p *cardPage) packsChanged() { p.draw() }
 
 func (p *cardPage) storeOpened() { p.light.reload() }
 
@@ -102,6 +109,7 @@ func (p *cardPage) draw() {
 	default:
 		found := doctor.Check(m.machine, doctor.Options{})
 		p.body.Add(p.drawing(found))
+		p.runsOn()
 		p.conditions(found)
 		p.recipe()
 		p.body.Add(p.light.view())
@@ -109,6 +117,37 @@ func (p *cardPage) draw() {
 	p.body.Refresh()
 	p.scroll.Refresh()
 }
+
+// runsOn is the choice where the pack in use runs.
+func (p *cardPage) runsOn() {
+	e, ok := p.a.packs.current()
+	if !ok {
+		return
+	}
+	words := tr("decide for me")
+	switch now := p.a.choiceOf(e.Name); now {
+	case "", deviceAuto:
+	case deviceCPU:
+		words = tr("CPU")
+	default:
+		words = p.a.deviceName(now)
+	}
+	chip := widget.NewChip("card", words, true, nil)
+	chip.Tip = tr("Where this pack runs; remembered for it")
+	chip.OnTapped = func() { p.a.menu(chip, p.a.deviceMenu(e)...) }
+	p.body.Add(widget.H(8, widget.NewText(tr("%s runs on", e.Name)), chip, widget.Flex(widget.NewNote(p.runsNow(e.Name)))))
+}
+
+// runsNow says where the pack runs now, when it does.
+func (p *cardPage) runsNow(pack string) string {
+	if s := p.a.engine; s.Phase == EngineReady && s.Device != "" && strings.EqualFold(s.Pack, pack) {
+		return tr("now on %s", s.Device)
+	}
+	return tr("It is not running now.")
+}
+
+// toLight scrolls to first light.
+func (p *cardPage) toLight() { p.scroll.ScrollToBottom() }
 
 // healthState is the light of a card or, with "", of the machine.
 func healthState(found []doctor.Condition, card gpu.PCI) widget.State {
@@ -211,9 +250,9 @@ func (p *cardPage) cardBox(c *gpu.Card, found []doctor.Condition) fyne.CanvasObj
 	if !c.Compute() {
 		stripe = widget.ColorLine
 	}
-	b := box(stripe, healthState(found, c.PCI), orDash(c.Name), joinDots(c.VendorName(), c.Chip, string(c.Arch)), joinDots(vram, capsWords(c.Caps)), joinDots(driver, string(c.PCI)))
+	b := box(stripe, healthState(found, c.PCI), orDash(c.Name), joinDots(c.VendorName(), c.Chip, string(c.Arch)), joinDots(vram, capsWords(c.Caps)), joinDots(driver, string(c.PCI)), p.light.lightWords(c.PCI))
 	r := widget.NewRow(b, func() {
-		p.card, p.picked = c.PCI, true
+		p.card, p.picked, p.light.other = c.PCI, true, ""
 		p.draw()
 	})
 	r.SetSelected(c.PCI == p.card)

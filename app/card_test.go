@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -158,31 +159,137 @@ func TestSeveralCards(t *testing.T) {
 	shot(t, r.a.win, "card-two")
 }
 
+// step is a line of first light.
+func step(device, id string, passed, total int, detail, skipped string) doctor.LightLine {
+	return doctor.LightLine{Device: device, Name: "Arc A770", Step: &doctor.StepResult{Step: id, Title: "about " + id, Passed: passed, Total: total, Detail: detail, Skipped: skipped}}
+}
+
 func TestFirstLightLineByLine(t *testing.T) {
 	r := newRig(t, LookDark)
-	r.cards.steps = []doctor.StepResult{
-		{Step: "patterns", Title: "Patterns beyond 4 GiB", Passed: 1, Total: 3, Detail: "1 of 3"},
-		{Step: "patterns", Title: "Patterns beyond 4 GiB", Passed: 3, Total: 3, Detail: "written and read back"},
-		{Step: "golden", Title: "Golden tokens", Skipped: "no pack is loaded"},
-		{Step: "repeat", Title: "Same kernel 20 times", Passed: 19, Total: 20, Detail: "run 7 differs"},
+	r.cards.offers = doctor.Offers{Devices: []doctor.Offer{{ID: "levelzero:0", Name: "Arc A770", PCI: "0000:03:00.0", Passed: true}}}
+	r.cards.lines = []doctor.LightLine{
+		{Note: "no device: cuda: no driver"},
+		{Device: "levelzero:0", Name: "Arc A770", Phase: "opening the device"},
+		step("levelzero:0", "patterns", 1, 3, "1 of 3", ""),
+		step("levelzero:0", "patterns", 3, 3, "written and read back", ""),
+		step("levelzero:0", "golden", 0, 0, "", "no pack is loaded"),
+		step("levelzero:0", "repeat", 19, 20, "run 7 differs", ""),
+		{Device: "levelzero:0", Name: "Arc A770", Result: &doctor.Light{Device: "Arc A770", PCI: "0000:03:00.0", Driver: "26.09", Passed: 22, Total: 23}},
+		{Device: "opencl:0", Name: "Arc A770", Error: "compile the kernels: no compiler"},
 	}
-	r.cards.result = doctor.Light{Device: "Arc A770", Driver: "26.09", Passed: 22, Total: 23, Time: time.Now()}
 	p := r.cardPage()
 	p.light.run("0000:03:00.0", "Arc A770")
 	r.until("the end of first light", func() bool { return !p.light.running })
 	got := texts(p.light.box)
-	for _, want := range []string{"3 of 3", "skipped: no pack is loaded", "19 of 20", "22 of 23 on Arc A770", "Earlier"} {
+	for _, want := range []string{"3 of 3", "skipped: no pack is loaded", "19 of 20", "22 of 23 on Arc A770", "It does not compute right with 26.09",
+		"Arc A770 · opencl:0", "Compile the kernels: no compiler.", "Earlier"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("first light does not say %q:\n%s", want, got)
 		}
 	}
-	if strings.Count(got, "Patterns beyond 4 GiB") != 1 {
+	if strings.Count(got, "About patterns") != 1 {
 		t.Error("a step that goes on is listed twice")
 	}
-	if l, err := r.a.store.Lights(5); err != nil || len(l) != 1 || l[0].Driver != "26.09" {
+	l, err := r.a.store.Lights(5)
+	if err != nil || len(l) != 2 || l[1].Driver != "26.09" || l[1].PCI != "0000:03:00.0" || l[1].Name != "levelzero:0" || l[0].Total != 0 {
 		t.Errorf("history: %+v, %v", l, err)
+	}
+	if len(r.cards.asked) != 1 || r.cards.asked[0] != "0000:03:00.0" {
+		t.Errorf("tested %v", r.cards.asked)
 	}
 	settle(r.a.win)
 	p.scroll.ScrollToBottom()
 	shot(t, r.a.win, "card-light")
+}
+
+// While a test runs, the page says what runs; Stop ends it, and what was not
+// tested does not count.
+func TestFirstLightRunsAndStops(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.cards.hang = true
+	r.cards.lines = []doctor.LightLine{{Device: "cuda:0", Name: "H200", Phase: "opening the device"}, step("cuda:0", "patterns", 2, 2, "fine", "")}
+	p := r.cardPage()
+	p.light.run("0000:03:00.0", "H200")
+	r.until("the first step", func() bool { return len(p.light.groups) == 1 && len(p.light.groups[0].steps) == 1 })
+	got := texts(p.light.box)
+	for _, want := range []string{"About patterns", "Allocation ladder, device memory", "Stop"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("a running test does not say %q:\n%s", want, got)
+		}
+	}
+	r.now = r.now.Add(7 * time.Second)
+	r.tick()
+	if got := texts(p.light.box); !strings.Contains(got, "7.0 s") {
+		t.Errorf("the seconds do not run:\n%s", got)
+	}
+	shot(t, r.a.win, "card-light-running")
+	p.light.stopped = true
+	p.light.cancel()
+	r.until("the end", func() bool { return !p.light.running })
+	if got := texts(p.light.box); !strings.Contains(got, "Stopped.") || strings.Contains(got, "canceled") {
+		t.Errorf("a stopped test says\n%s", got)
+	}
+	if l, _ := r.a.store.Lights(5); len(l) != 0 {
+		t.Errorf("a stopped test was kept: %+v", l)
+	}
+}
+
+// A driver that takes the test's process along is explained, kept with its
+// card, and leaves the window as it was.
+func TestFirstLightCrash(t *testing.T) {
+	r := newRig(t, LookLight)
+	r.cards.lines = []doctor.LightLine{{Device: "cuda:0", Name: "Arc A770", Phase: "opening the device"}, step("cuda:0", "patterns", 2, 2, "fine", "")}
+	r.cards.broken = errors.New("the test crashed (SIGSEGV) inside a library of the system")
+	p := r.cardPage()
+	p.light.run("0000:03:00.0", "Arc A770")
+	r.until("the end", func() bool { return !p.light.running && len(p.light.past) == 1 })
+	if got := texts(p.light.box); !strings.Contains(got, "The test crashed (SIGSEGV) inside a library of the system.") || !strings.Contains(got, "Run it again") {
+		t.Errorf("a crash says\n%s", got)
+	}
+	l, _ := r.a.store.Lights(5)
+	if len(l) != 1 || l[0].OK() || l[0].PCI != "0000:03:00.0" || !strings.Contains(l[0].Text, `During "allocation ladder, device memory"`) {
+		t.Errorf("kept %+v", l)
+	}
+	if got := texts(p.body); !strings.Contains(got, "first light: not passed on") {
+		t.Error("the card does not say that it did not pass")
+	}
+}
+
+// Each pack remembers where it runs; a running one is started again there.
+func TestRunOn(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.cards.offers = doctor.Offers{Devices: []doctor.Offer{{ID: "opencl:0", Name: "PoCL", CPU: true}}}
+	r.a.findOffers()
+	p := r.cardPage()
+	r.pump()
+	e, _ := r.a.packs.current()
+	var names []string
+	for _, it := range r.a.deviceMenu(e) {
+		names = append(names, it.Label)
+	}
+	if got := strings.Join(names, "; "); got != "decide for me; CPU; Arc A770, first light not passed; PoCL by opencl:0" {
+		t.Errorf("the choice is %q", got)
+	}
+	r.a.start(e)
+	r.pump()
+	r.a.runOn(e, "opencl:0")
+	r.pump()
+	var on []string
+	for _, s := range r.engine.specs {
+		on = append(on, s.Device)
+	}
+	if len(on) != 3 || on[1] != "auto" || on[2] != "opencl:0" {
+		t.Errorf("started on %v", on)
+	}
+	if got := texts(p.body); !strings.Contains(got, "PoCL by opencl:0") {
+		t.Error("the page does not show the choice")
+	}
+	other := r.packs.list[1]
+	if got := r.a.device(other.Name); got != "auto" {
+		t.Errorf("another pack runs on %q", got)
+	}
+	var kept Settings
+	if _, err := r.a.store.Setting(settingsKey, &kept); err != nil || kept.Devices[e.Name] != "opencl:0" {
+		t.Errorf("kept %+v, %v", kept.Devices, err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"outcrop/app/widget"
 	"outcrop/engine/catalog"
 	"outcrop/gpu"
+	"outcrop/gpu/doctor"
 )
 
 // machineState is what the window knows of the computer.
@@ -19,6 +20,8 @@ type machineState struct {
 	machine gpu.Machine
 	known   bool
 	err     error
+	offers  doctor.Offers // of the drivers, when offered is set
+	offered bool
 }
 
 // detect looks at the machine in the background.
@@ -31,13 +34,17 @@ func (a *App) detect() {
 		m, err = a.deps.Cards.Detect()
 		return err
 	}, func(err error) {
-		a.machine = machineState{machine: m, known: err == nil, err: err}
+		a.machine.machine, a.machine.known, a.machine.err = m, err == nil, err
 		for _, p := range a.built {
 			if w, ok := p.(machineWatcher); ok {
 				w.machineChanged()
 			}
 		}
 		a.refreshStatus()
+		a.maybeStart()
+		if len(m.Cards) > 0 {
+			a.findOffers()
+		}
 	})
 }
 
@@ -47,23 +54,7 @@ type machineWatcher interface{ machineChanged() }
 // spec says how to start a pack with the settings in force.
 func (a *App) spec(e catalog.Entry) EngineSpec {
 	return EngineSpec{Name: e.Name, Path: e.Path, Threads: a.settings.Threads, Context: a.settings.Context,
-		KV: a.settings.KV, Guard: a.settings.Guard, Device: a.device(), Env: a.recipeEnv()}
-}
-
-// device is where the engine is to run: as chosen, as long as that card is
-// there, else on the cards that passed first light.
-func (a *App) device() string {
-	cards := a.machine.machine.Cards
-	for i := range cards {
-		if string(cards[i].PCI) == a.settings.Device {
-			return a.settings.Device
-		}
-	}
-	switch {
-	case a.settings.Device == "cpu" || len(cards) == 0:
-		return "" // the engine's own default
-	}
-	return "auto"
+		KV: a.settings.KV, Guard: a.settings.Guard, Device: a.device(e.Name), Env: a.recipeEnv()}
 }
 
 // start starts the engine on a pack and remembers it as the last used.
@@ -88,6 +79,9 @@ func (a *App) maybeStart() {
 	if a.deps.Engine == nil || !a.settled || !a.packs.loaded || a.engine.Phase != EngineOff || a.begun {
 		return
 	}
+	if a.deps.Cards != nil && !a.machine.known && a.machine.err == nil {
+		return // which card there is decides how it is started
+	}
 	e, ok := a.packs.current()
 	if !ok {
 		return
@@ -111,6 +105,11 @@ func (a *App) engineMenu(at fyne.CanvasObject) {
 	default:
 		items = append(items, fyne.NewMenuItem(tr("Stop the engine and free its memory"), func() { a.deps.Engine.Stop() }),
 			fyne.NewMenuItem(tr("Start again"), a.startLast))
+	}
+	if e, ok := a.packs.current(); ok {
+		on := fyne.NewMenuItem(tr("Run it on"), nil)
+		on.ChildMenu = fyne.NewMenu("", a.deviceMenu(e)...)
+		items = append(items, on)
 	}
 	items = append(items, fyne.NewMenuItemSeparator(),
 		fyne.NewMenuItem(tr("Choose another pack"), func() { a.visit("packs") }),
@@ -156,7 +155,12 @@ func (a *App) explain(part string) {
 
 // refreshStatus writes the status line.
 func (a *App) refreshStatus() {
-	a.frame.status.Set(statusParts(a.engine, a.history.last(), a.machine, a.packName(), a.deps.Now()))
+	parts := statusParts(a.engine, a.history.last(), a.packName(), a.deps.Now())
+	if why, _, _ := a.idleWords(); why != "" {
+		parts = append(parts, widget.StatusPart{ID: "card", Text: tr("card not used"), Color: widget.ColorAccent, Tip: why})
+	}
+	a.frame.status.Set(parts)
+	a.frame.idleCard()
 }
 
 func (a *App) packName() string {
@@ -168,7 +172,7 @@ func (a *App) packName() string {
 
 // statusParts says the product in one line: what runs, where, how fast, how
 // much room, how much context.
-func statusParts(s EngineState, p *point, m machineState, chosen string, now time.Time) []widget.StatusPart {
+func statusParts(s EngineState, p *point, chosen string, now time.Time) []widget.StatusPart {
 	var parts []widget.StatusPart
 	words, state, color := engineWords(s)
 	fresh := s.Phase == EngineReady && p != nil && p.engine && now.Sub(p.at) < 10*time.Second
@@ -203,9 +207,6 @@ func statusParts(s EngineState, p *point, m machineState, chosen string, now tim
 		e := p.sample.Engine
 		parts = append(parts, widget.StatusPart{ID: "context", Mono: true, Text: tokens(e.ContextUsed) + "/" + tokens(e.ContextSize),
 			Tip: tr("Tokens of context used. Opens Chat")})
-	}
-	if text := idleCard(s, p, m); text != "" {
-		parts = append(parts, widget.StatusPart{ID: "card", Text: text, Color: widget.ColorAccent, Tip: tr("Opens Card")})
 	}
 	return parts
 }
@@ -253,26 +254,6 @@ func levelWords(level string) (string, widget.State) {
 		return tr("nearly out"), widget.StateAct
 	}
 	return "—", widget.StateUnknown
-}
-
-// idleCard says why a card that is there is not used.
-func idleCard(s EngineState, p *point, m machineState) string {
-	if s.Phase != EngineReady {
-		return ""
-	}
-	if p != nil {
-		for _, c := range p.sample.Cards {
-			if c.Used {
-				return ""
-			}
-		}
-		for _, c := range p.sample.Cards {
-			if c.WhyIdle != "" {
-				return tr("%s is not used: %s", c.Name, c.WhyIdle)
-			}
-		}
-	}
-	return ""
 }
 
 // hasTray says whether the desktop has a place for our icon.

@@ -74,7 +74,7 @@ type EngineSpec struct {
 	Context    int      // 0: the plan's choice
 	KV         string   // "": the default
 	Guard      string   // preset of the floors; "": the default
-	Device     string   // "cpu", "auto" (cards that passed first light), or a PCI address; "": the CPU
+	Device     string   // "cpu", "auto" (cards that passed first light), PCI addresses or names of drivers with commas; "": the engine's choice
 	Env        []string // the whole environment, with the recipe applied; nil is ours
 }
 
@@ -182,9 +182,14 @@ type Cards interface {
 	// Readings tells how the machine is, about once a second, for times when
 	// no engine does. f is called from any goroutine.
 	Readings(f func(wire.Sample)) (stop func())
-	// FirstLight runs the known-answer tests on a card, "" for the CPU; it is
-	// called in the background and tells each step.
-	FirstLight(ctx context.Context, card gpu.PCI, progress func(doctor.StepResult)) (doctor.Light, error)
+	// Offers lists what the drivers offer to compute on and what has passed
+	// first light. It may take seconds and is called in the background.
+	Offers(ctx context.Context) (doctor.Offers, error)
+	// FirstLight runs the known-answer tests on a device, in a process of its own:
+	// a card's PCI address, a name of Offers, or "cpu". env is what the engine
+	// would run with; nil is ours. It is called in the background and tells each step.
+	// A test that was run to its end is no error, whatever it found.
+	FirstLight(ctx context.Context, device string, env []string, tell func(doctor.LightLine)) error
 	// Report writes a bundle for a bug report, with names removed.
 	Report() (string, error)
 }

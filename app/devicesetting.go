@@ -8,17 +8,13 @@ import (
 
 // deviceSetting is where the engine runs.
 func deviceSetting() setting {
-	return setting{groupEngine, "Runs on", "which graphics card computes; a change counts from the next start", func(a *App) string {
+	return setting{groupEngine, "Runs on", "which graphics card computes, for packs that have no choice of their own in the engine's menu; a change counts from the next start", func(a *App) string {
 		if len(a.machine.machine.Cards) == 0 {
 			return tr("the CPU, for no card was found")
 		}
 		return tr("every card that has passed first light, else the CPU")
 	}, func(a *App) fyne.CanvasObject {
-		ids, names := []string{"", "cpu"}, []string{tr("decide for me"), tr("CPU")}
-		for i := range a.machine.machine.Cards {
-			c := &a.machine.machine.Cards[i]
-			ids, names = append(ids, string(c.PCI)), append(names, tr("%s at %s", c.Name, string(c.PCI)))
-		}
+		ids, names := a.deviceChoices()
 		if !slices.Contains(ids, a.settings.Device) { // a card that is not there now
 			ids, names = append(ids, a.settings.Device), append(names, tr("%s, not there now", a.settings.Device))
 		}

@@ -271,8 +271,11 @@ func (p *fakePacks) Discard(string) error                      { p.unfinished = 
 // fakeCards is a machine that was recorded.
 type fakeCards struct {
 	machine gpu.Machine
-	steps   []doctor.StepResult
-	result  doctor.Light
+	offers  doctor.Offers
+	lines   []doctor.LightLine // of first light
+	broken  error              // how it ends
+	hang    bool               // it ends when it is stopped
+	asked   []string           // the devices it was asked for
 }
 
 func (c *fakeCards) Detect() (gpu.Machine, error) { return c.machine, nil }
@@ -282,11 +285,18 @@ func (c *fakeCards) Readings(f func(wire.Sample)) func() {
 	return func() {}
 }
 
-func (c *fakeCards) FirstLight(_ context.Context, _ gpu.PCI, progress func(doctor.StepResult)) (doctor.Light, error) {
-	for _, s := range c.steps {
-		progress(s)
+func (c *fakeCards) Offers(context.Context) (doctor.Offers, error) { return c.offers, nil }
+
+func (c *fakeCards) FirstLight(ctx context.Context, device string, _ []string, tell func(doctor.LightLine)) error {
+	c.asked = append(c.asked, device)
+	for _, l := range c.lines {
+		tell(l)
 	}
-	return c.result, nil
+	if c.hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return c.broken
 }
 
 func (c *fakeCards) Report() (string, error) { return "a report", nil }

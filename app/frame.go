@@ -20,16 +20,18 @@ type frame struct {
 	toasts *widget.Toasts
 	tips   *widget.TipLayer
 
-	title   *widget.Text
-	actions *fyne.Container
-	row     *fyne.Container // of the heading
-	state   *widget.Chip
-	light   *widget.Light
-	stack   *fyne.Container
-	banner  *fyne.Container // why the engine ended, over every page
-	gone    string          // what of it was closed
-	sheets  *fyne.Container
-	sheet   *sheet // the panel that is open, or nil
+	title              *widget.Text
+	actions            *fyne.Container
+	row                *fyne.Container // of the heading
+	state              *widget.Chip
+	light              *widget.Light
+	stack              *fyne.Container
+	banner             *fyne.Container // why the engine ended, over every page
+	gone               string          // what of it was closed
+	idle               *fyne.Container // why no card is used, one line over every page
+	idleText, idleGone string          // what it says, and what of it was closed
+	sheets             *fyne.Container
+	sheet              *sheet // the panel that is open, or nil
 }
 
 // narrow is the width below which the rail shows icons alone.
@@ -57,6 +59,8 @@ func newFrame(a *App) *frame {
 	f.sheets = widget.Over()
 	f.banner = widget.Over()
 	f.banner.Hide()
+	f.idle = widget.Over()
+	f.idle.Hide()
 	line := func() fyne.CanvasObject { return widget.NewGround(widget.ColorLine, "", 0) }
 	ground := widget.NewGround(theme.ColorNameBackground, "", 0)
 	foot := widget.NewGround(widget.ColorSurface, "", 0)
@@ -66,7 +70,7 @@ func newFrame(a *App) *frame {
 		Objects: nil,
 	}
 	l := f.root.Layout.(*frameLayout)
-	f.root.Objects = []fyne.CanvasObject{ground, side, foot, l.line1, l.line2, f.rail, head, f.banner, f.stack, f.status, f.sheets, f.toasts, f.tips}
+	f.root.Objects = []fyne.CanvasObject{ground, side, foot, l.line1, l.line2, f.rail, head, f.banner, f.idle, f.stack, f.status, f.sheets, f.toasts, f.tips}
 	f.engine(a.engine)
 	return f
 }
@@ -98,12 +102,14 @@ func (l *frameLayout) Layout(_ []fyne.CanvasObject, s fyne.Size) {
 	put(l.foot, 0, s.Height-sh, s.Width, sh)
 	put(f.status, 0, s.Height-sh, s.Width, sh)
 	put(l.head, rw+1, 0, s.Width-rw-1, hh)
-	if f.banner.Visible() {
-		pad := theme.Size(widget.SizePage)
-		bw := s.Width - rw - 1 - 2*pad
-		bh := widget.HeightAt(f.banner, bw)
-		put(f.banner, rw+1+pad, hh, bw, bh)
-		hh += bh + 10
+	for _, b := range []*fyne.Container{f.banner, f.idle} {
+		if b.Visible() {
+			pad := theme.Size(widget.SizePage)
+			bw := s.Width - rw - 1 - 2*pad
+			bh := widget.HeightAt(b, bw)
+			put(b, rw+1+pad, hh, bw, bh)
+			hh += bh + 10
+		}
 	}
 	put(f.stack, rw+1, hh, s.Width-rw-1, s.Height-sh-1-hh)
 	put(f.sheets, 0, 0, s.Width, s.Height)

@@ -10,6 +10,7 @@ import (
 
 	"outcrop/app/widget"
 	"outcrop/engine/wire"
+	"outcrop/gpu/doctor"
 )
 
 func (r *rig) press(k fyne.KeyName, mod fyne.KeyModifier) {
@@ -165,32 +166,73 @@ func TestStatusLine(t *testing.T) {
 		Memory: wire.Memory{Total: gb(29), Available: gb(20), Level: "good"},
 		Cards:  []wire.Card{{Name: "Arc A770", Used: true, Total: gb(15.1), VRAM: gb(9.1)}}}
 	ready := EngineState{Phase: EngineReady, Pack: "SmolLM2 135M", Device: "Arc A770"}
-	if got, want := text(statusParts(ready, h.add(s, true, now), machineState{}, "", now)), "SmolLM2 135M on Arc A770 · 38.2 tok/s · VRAM 9.1/15.1 · RAM ok · 1.8K/64K"; got != want {
+	if got, want := text(statusParts(ready, h.add(s, true, now), "", now)), "SmolLM2 135M on Arc A770 · 38.2 tok/s · VRAM 9.1/15.1 · RAM ok · 1.8K/64K"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	// A card that is there and not used says why, in the accent colour.
-	s.Cards[0].Used, s.Cards[0].WhyIdle = false, "this version computes on the CPU"
+	s.Cards[0].Used, s.Cards[0].WhyIdle = false, "it was not asked for"
 	s.Cards[0].VRAM = wire.Unknown("bytes", "xe", "free equals total")
 	ready.Device = "CPU"
-	parts := statusParts(ready, h.add(s, true, now), machineState{}, "", now)
-	last := parts[len(parts)-1]
-	if !strings.Contains(last.Text, "Arc A770 is not used: this version computes on the CPU") || last.Color != widget.ColorAccent {
-		t.Errorf("got %+v", last)
-	}
+	parts := statusParts(ready, h.add(s, true, now), "", now)
 	if got := text(parts); !strings.Contains(got, "VRAM —/15.1") {
 		t.Errorf("unknown VRAM is shown as %q", got)
 	}
 	// An old reading does not pass for a new one.
-	if got := text(statusParts(ready, h.last(), machineState{}, "", now.Add(time.Minute))); strings.Contains(got, "tok/s") {
+	if got := text(statusParts(ready, h.last(), "", now.Add(time.Minute))); strings.Contains(got, "tok/s") {
 		t.Errorf("an old rate is shown: %q", got)
 	}
-	if got := text(statusParts(EngineState{}, nil, machineState{}, "starter", now)); got != "starter is not loaded" {
+	if got := text(statusParts(EngineState{}, nil, "starter", now)); got != "starter is not loaded" {
 		t.Errorf("got %q", got)
 	}
 	s.Memory.Level, s.Guard = "act", wire.Guard{Acting: true, Step: "gave back mapped pages"}
-	parts = statusParts(ready, h.add(s, true, now), machineState{}, "", now)
+	parts = statusParts(ready, h.add(s, true, now), "", now)
 	if got := text(parts); !strings.Contains(got, "RAM short · gave back mapped pages") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// One line over every page says why a card that is there does not compute, with
+// the one thing that helps; none where a card does or the person chose the CPU.
+func TestWhyTheCPU(t *testing.T) {
+	r := newRig(t, LookDark)
+	e, _ := r.a.packs.current()
+	tell := func(edit func(*wire.Sample)) string {
+		s := wire.Sample{Time: r.now, Engine: wire.Engine{Phase: "idle", Device: "CPU", DeviceWanted: "auto"},
+			Cards: []wire.Card{{PCI: "0000:03:00.0", Name: "Arc A770", WhyIdle: "nobody asked"}}}
+		edit(&s)
+		r.engine.tell(s)
+		r.pump()
+		r.now = r.now.Add(time.Second)
+		if !r.a.frame.idle.Visible() {
+			return ""
+		}
+		return texts(r.a.frame.idle)
+	}
+	unlit := func(s *wire.Sample) {
+		s.Engine.DeviceWhy = "no card has passed first light with its present driver; run: outcrop doctor --light"
+	}
+	got := tell(unlit)
+	if want := "Running on the CPU: no card has passed first light with its present driver.\nRun first light\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if parts := texts(r.a.frame.root); !strings.Contains(parts, "Running on the CPU") {
+		t.Error("the line is not in the window")
+	}
+	r.cards.offers = doctor.Offers{Devices: []doctor.Offer{{ID: "opencl:0", PCI: "0000:03:00.0", Passed: true}}}
+	r.a.findOffers()
+	r.pump()
+	if got := tell(unlit); !strings.Contains(got, "Start again") {
+		t.Errorf("with a card that passed since: %q", got)
+	}
+	if got := tell(func(s *wire.Sample) { s.Cards[0].Used = true }); got != "" {
+		t.Errorf("with a card in use: %q", got)
+	}
+	if got := tell(func(s *wire.Sample) {}); !strings.Contains(got, "nobody asked") {
+		t.Errorf("without a reason of the engine: %q", got)
+	}
+	r.a.runOn(e, deviceCPU)
+	r.pump()
+	if got := tell(unlit); got != "" {
+		t.Errorf("with the CPU chosen: %q", got)
 	}
 }
 

@@ -4,16 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
-	"runtime/debug"
 	"strings"
 	"time"
 
-	"outcrop/assets"
-	"outcrop/engine/catalog"
+	"outcrop/engine/launch"
 	"outcrop/engine/wire"
 	"outcrop/gpu"
 	"outcrop/gpu/doctor"
@@ -23,6 +22,7 @@ import (
 type LiveCards struct {
 	Root    string // "" is this computer
 	Version string
+	Binary  string // the program that runs tests; "" is this one
 }
 
 var _ Cards = (*LiveCards)(nil)
@@ -82,53 +82,43 @@ func (l *LiveCards) follow(ctx context.Context, f func(wire.Sample)) (any bool) 
 	return any
 }
 
-// FirstLight runs the known-answer tests.
-func (l *LiveCards) FirstLight(ctx context.Context, card gpu.PCI, progress func(doctor.StepResult)) (doctor.Light, error) {
-	m, err := l.Detect()
-	if err != nil {
-		return doctor.Light{}, err
+// Offers asks the drivers in a child process: loading one may crash.
+func (l *LiveCards) Offers(ctx context.Context) (doctor.Offers, error) {
+	var o doctor.Offers
+	if l.Root != "" {
+		return o, nil // a recorded machine has no drivers
 	}
-	if card != "" {
-		return doctor.Light{}, fmt.Errorf("first light on a card runs in the terminal: outcrop doctor --light --card %s", card)
-	}
-	// The window must outlive the test, so it touches little memory here.
-	light, err := doctor.FirstLight(ctx, doctor.CPU(m), doctor.LightOptions{Emit: progress, MaxBytes: lightBytes, Golden: golden})
-	debug.FreeOSMemory()
-	return light, err
+	err := ask(ctx, &o, "cards", "--devices", "--json")
+	return o, err
 }
 
-// lightBytes is the most memory that first light on the CPU touches.
-const lightBytes = 256 << 20
-
-// golden has the engine, a child process of its own, answer the starter's
-// known questions, and counts the tokens that are as they must be.
-func golden(ctx context.Context, _ doctor.Device) (right, total int, err error) {
-	var known struct {
-		Prompts []struct {
-			Prompt string  `json:"prompt"`
-			IDs    []int32 `json:"ids"`
-			Answer int     `json:"answer_tokens"` // up to the end of the turn
-		} `json:"prompts"`
+// FirstLight follows `outcrop doctor --light` in a child process: a driver may
+// crash or hang in it, and the memory it takes is gone with it.
+func (l *LiveCards) FirstLight(ctx context.Context, device string, env []string, tell func(doctor.LightLine)) error {
+	if l.Root != "" {
+		return errors.New("first light tests this computer, and the window looks at a recorded one")
 	}
-	if err := json.Unmarshal(assets.Golden, &known); err != nil {
-		return 0, 0, fmt.Errorf("read the known answers: %w", err)
-	}
-	for _, k := range known.Prompts {
-		var got struct {
-			IDs []int32 `json:"ids"`
-		}
-		if err := ask(ctx, &got, "chat", catalog.StarterName, "--prompt", k.Prompt, "--raw", "--max-tokens", fmt.Sprint(len(k.IDs)), "--temperature", "0", "--json"); err != nil {
-			return right, total, err
-		}
-		n := min(k.Answer, len(k.IDs))
-		total += n
-		for i := range n {
-			if i < len(got.IDs) && got.IDs[i] == k.IDs[i] {
-				right++
+	ends := 0
+	x, err := launch.Task{Binary: l.Binary, Args: []string{"doctor", "--light", "--json", "--card", device}, Env: env, What: "the test",
+		Line: func(b []byte) {
+			var n doctor.LightLine
+			if json.Unmarshal(b, &n) != nil {
+				return
 			}
-		}
+			if n.Result != nil || n.Error != "" {
+				ends++
+			}
+			tell(n)
+		}}.Run(ctx)
+	switch {
+	case err != nil:
+		return err
+	case x.Signal != "":
+		return fmt.Errorf("%s The window goes on, and the device is not used until it passes", x.Text)
+	case x.Code == 0, x.Code == 1 && ends > 0: // 1: something did not pass, which was told
+		return nil
 	}
-	return right, total, nil
+	return errors.New(x.Text)
 }
 
 // Report makes the text for a bug tracker, without the names of the person.

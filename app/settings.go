@@ -6,7 +6,7 @@ type Settings struct {
 	Threads   int     `json:"threads,omitempty"`
 	Context   int     `json:"context,omitempty"`
 	KV        string  `json:"kv,omitempty"`
-	Device    string  `json:"device,omitempty"` // "cpu", or a card's PCI address
+	Device    string  `json:"device,omitempty"` // "cpu", a card's PCI address, or a driver's name of a device
 	Look      Look    `json:"look,omitempty"`
 	Scale     float32 `json:"scale,omitempty"`
 	Folder    string  `json:"folder,omitempty"` // for downloaded packs
@@ -24,6 +24,9 @@ type Settings struct {
 	NewLine   bool    `json:"new_line,omitempty"` // Enter breaks the line, Ctrl+Enter sends
 	Thinking  bool    `json:"thinking,omitempty"` // thinking is shown unfolded
 	PlainCode bool    `json:"plain_code,omitempty"`
+	// Devices is where each pack runs, by its name, with "auto" for "decide for
+	// me"; a pack that is not there runs as Device says.
+	Devices map[string]string `json:"devices,omitempty"`
 	// Off lists recipe variables that were switched off, On those switched on,
 	// by target.
 	Recipe map[string]map[string]bool `json:"recipe,omitempty"`
