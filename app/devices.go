@@ -39,13 +39,17 @@ func (a *App) findOffers() {
 			return // a driver broke while it was asked; first light says how
 		}
 		a.machine.offers, a.machine.offered = o, true
-		for _, p := range a.built {
-			if w, ok := p.(machineWatcher); ok {
-				w.machineChanged()
-			}
-		}
+		a.devicesChanged()
 		a.frame.idleCard()
 	})
+}
+
+// devicesChanged draws what shows devices and the choice among them.
+func (a *App) devicesChanged() {
+	if p, ok := a.built["card"].(*cardPage); ok {
+		p.draw()
+	}
+	redraw(a)
 }
 
 // offer is a device by its driver's name; nil when it is not there.
@@ -168,11 +172,7 @@ func (a *App) runOn(e catalog.Entry, device string) {
 	if a.engine.Phase != EngineOff && a.engine.Phase != EngineEnded && strings.EqualFold(a.engine.Pack, e.Name) {
 		a.start(e)
 	}
-	for _, p := range a.built {
-		if w, ok := p.(machineWatcher); ok {
-			w.machineChanged()
-		}
-	}
+	a.devicesChanged()
 }
 
 // runsOn says whether the running engine computes on a card.
