@@ -165,7 +165,7 @@ func newCards(m *Model, o *Options) (*cards, error) {
 		c.runs = append(c.runs, r)
 		if err := r.load(o); err != nil {
 			c.close()
-			return nil, fmt.Errorf("layers %d to %d on %s: %w", r.lo, r.hi-1, r.dev.Info(), err)
+			return nil, r.wrap(err)
 		}
 	}
 	return c, nil

@@ -461,4 +461,7 @@ func (r *run) free() {
 	if r.arena != nil {
 		r.arena.Free()
 	}
+	if r.set != nil {
+		r.set.Free()
+	}
 }

@@ -20,6 +20,9 @@ type Fake struct {
 	MaxAlloc int64
 	// Kernels by name. Any module may hold any of them.
 	Kernels map[string]FakeKernel
+	// Other, when set, stands for every kernel that is not in Kernels: with one
+	// that does nothing, whole programs run for the sake of their calls.
+	Other FakeKernel
 
 	mu    sync.Mutex
 	fault Fault
@@ -29,9 +32,11 @@ type Fake struct {
 // Fault says what breaks, on every device of the Fake.
 type Fault struct {
 	AllocOver   int64         // allocations fail once this many bytes are held; 0: never
+	AllocFails  int           // the n-th allocation from now fails; 0: none
 	PinFails    bool          // pinned memory is refused
 	CopyFails   int           // the n-th copy from now fails; 0: none
 	LostAfter   int           // the device is lost at the n-th launch from now; 0: never
+	LostCopy    int           // the same at the n-th copy from now; 0: never
 	NaN         string        // after this kernel its last buffer argument holds NaN
 	Hang        string        // this kernel takes HangFor
 	HangFor     time.Duration // with Hang
@@ -171,11 +176,16 @@ func (b *fakeBackend) memory() (free, total int64, known bool) {
 }
 
 func (b *fakeBackend) alloc(n int64) (handle, error) {
-	over := b.now().AllocOver
+	b.f.mu.Lock()
+	over, nth := b.f.fault.AllocOver, b.f.fault.AllocFails
+	if nth > 0 {
+		b.f.fault.AllocFails--
+	}
+	b.f.mu.Unlock()
 	if b.lost {
 		return 0, fakeError("alloc", "FAKE_LOST", ErrLost)
 	}
-	if b.held+n > b.info.Memory || over > 0 && b.held+n > over {
+	if b.held+n > b.info.Memory || over > 0 && b.held+n > over || nth == 1 {
 		return 0, fakeError("alloc", "FAKE_OUT_OF_MEMORY", ErrMemory)
 	}
 	b.held += n
@@ -225,7 +235,7 @@ func (b *fakeBackend) build(src source) (handle, error) {
 func (b *fakeBackend) unbuild(handle) { b.count(-1) }
 
 func (b *fakeBackend) kernel(_ handle, name string) (handle, error) {
-	if b.f.Kernels[name] == nil {
+	if b.f.Kernels[name] == nil && b.f.Other == nil {
 		return 0, fakeError("kernel", "FAKE_NOT_FOUND", ErrMissing)
 	}
 	h := b.id()
@@ -251,6 +261,12 @@ func (b *fakeBackend) enqueue(op func() error) error {
 func (b *fakeBackend) copyFault() error {
 	b.f.mu.Lock()
 	defer b.f.mu.Unlock()
+	if n := b.f.fault.LostCopy; n > 0 {
+		b.f.fault.LostCopy--
+		if b.lost = n == 1; b.lost {
+			return fakeError("copy", "FAKE_LOST", ErrLost)
+		}
+	}
 	if n := b.f.fault.CopyFails; n > 0 {
 		b.f.fault.CopyFails--
 		if n == 1 {
@@ -330,7 +346,11 @@ func (b *fakeBackend) runKernel(c *FakeCall, last int) error {
 	if fault.Hang == c.Name {
 		time.Sleep(fault.HangFor)
 	}
-	if err := b.f.Kernels[c.Name](c); err != nil {
+	run := b.f.Kernels[c.Name]
+	if run == nil {
+		run = b.f.Other
+	}
+	if err := run(c); err != nil {
 		return err
 	}
 	if last >= 0 && fault.NaN == c.Name {

@@ -93,6 +93,18 @@ func (s *Set) table(name string) (*compute.Buffer, error) {
 	return b, nil
 }
 
+// Free gives the buffers of the set back. The compiled kernels stay with the
+// device.
+func (s *Set) Free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, b := range s.tables {
+		b.Free()
+		delete(s.tables, name)
+	}
+	s.none.Free()
+}
+
 // or gives b, or the unused buffer for nil.
 func (s *Set) or(b *compute.Buffer) *compute.Buffer {
 	if b == nil {
