@@ -100,6 +100,7 @@ func (p *cardPage) report() {
 
 func (p *cardPage) draw() {
 	m := p.a.machine
+	at := p.scroll.Offset
 	p.body.Objects = nil
 	switch {
 	case m.err != nil:
@@ -116,6 +117,7 @@ func (p *cardPage) draw() {
 	}
 	p.body.Refresh()
 	p.scroll.Refresh()
+	p.scroll.ScrollToOffset(at) // the page was short for a moment
 }
 
 // runsOn is the choice where the pack in use runs.

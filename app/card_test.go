@@ -293,3 +293,27 @@ func TestRunOn(t *testing.T) {
 		t.Errorf("kept %+v, %v", kept.Devices, err)
 	}
 }
+
+// A page that is drawn anew stays where the person scrolled to.
+func TestPagesKeepTheirPlace(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.cardPage()
+	settle(r.a.win)
+	p.scroll.ScrollToBottom()
+	at := p.scroll.Offset
+	p.light.other = deviceCPU
+	p.draw()
+	if p.scroll.Offset != at || at.Y < 100 {
+		t.Errorf("the Card page went from %v to %v", at, p.scroll.Offset)
+	}
+	r.a.visit("settings")
+	r.pump()
+	q := r.a.page("settings").(*settingsPage)
+	settle(r.a.win)
+	q.scroll.ScrollToBottom()
+	at = q.scroll.Offset
+	q.draw()
+	if q.scroll.Offset != at || at.Y < 100 {
+		t.Errorf("the Settings page went from %v to %v", at, q.scroll.Offset)
+	}
+}

@@ -112,7 +112,11 @@ func (f *firstLight) fill() {
 		chip := widget.NewChip("card", name, true, nil)
 		chip.Tip = tr("What is tested")
 		chip.OnTapped = func() { f.choose(chip) }
-		button := fynewidget.NewButton(tr("Run first light on %s", name), func() { f.run(device, name) })
+		words := tr("Run first light on %s", name)
+		if len(words) > 40 {
+			words = tr("Run first light")
+		}
+		button := fynewidget.NewButton(words, func() { f.run(device, name) })
 		button.Importance = fynewidget.HighImportance
 		head.Add(chip)
 		head.Add(button)
@@ -135,13 +139,18 @@ func (f *firstLight) fill() {
 			f.box.Add(widget.NewNote(n))
 		}
 	}
-	if len(f.past) > 0 {
+	if len(f.past) > 0 && !f.running {
 		var rows [][]string
 		for _, l := range f.past {
 			rows = append(rows, []string{l.Time.Format("2006-01-02 15:04"), joinDots(l.Device, l.Name), orDash(l.Driver), l.Text})
 		}
 		f.box.Add(widget.V(6, widget.NewText(tr("Earlier")).Bold(), grid([]string{tr("when"), tr("device"), tr("driver"), tr("result")}, rows)))
 	}
+}
+
+// show draws what there is now.
+func (f *firstLight) show() {
+	f.fill()
 	f.box.Refresh()
 	f.p.scroll.Refresh()
 }
@@ -280,13 +289,15 @@ func (f *firstLight) run(device, name string) {
 	})
 	a.stops = append(a.stops, cancel) // the test ends with the window
 	env := a.recipeEnv()
-	f.fill()
+	f.show()
+	f.p.scroll.ScrollToBottom()
 	a.long(func() {
 		err := a.deps.Cards.FirstLight(ctx, device, env, func(n doctor.LightLine) {
 			a.ui(func() {
 				if !a.closed {
 					f.take(n)
-					f.fill()
+					f.show()
+					f.p.scroll.ScrollToBottom() // where the lines come
 				}
 			})
 		})
