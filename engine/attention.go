@@ -154,6 +154,8 @@ type attnCore struct {
 	qRow           int
 	k, v           *store // v == k: a value is the front of its key
 	blocks         int    // of context in this pass
+	first          int    // block that any token sees
+	run            int    // blocks of context that one part takes
 	slices         int    // that the heads of one key head are cut into
 }
 
@@ -165,9 +167,10 @@ func (p *pass) attention(l *layer) {
 	c := &p.core
 	parts := (p.t + attnTile - 1) / attnTile
 	c.blocks = (p.pos+p.t-1)/attnBlock + 1
-	shared := p.t < attnTile && c.blocks > 1
+	c.first = c.firstKey(p.pos) / attnBlock
+	shared := p.t < attnTile && c.blocks-c.first > 1
 	if shared {
-		parts = c.blocks
+		parts = c.blocks - c.first
 	}
 	group := c.heads / c.kvHeads
 	c.slices = 1
@@ -180,7 +183,12 @@ func (p *pass) attention(l *layer) {
 		return
 	}
 	grow(&p.parts, p.t*c.heads*c.blocks*(c.valDim+2))
-	p.each(c.kvHeads*c.slices*parts, l, attendBlock)
+	// Blocks that follow each other are fetched in time; enough parts are left
+	// for a worker that is held up.
+	for c.run = 8; c.run > 1 && c.kvHeads*c.slices*parts < 16*c.run*len(p.m.pool.workers); {
+		c.run /= 2
+	}
+	p.each(c.kvHeads*c.slices*((parts+c.run-1)/c.run), l, attendBlocks)
 	p.each((p.t*c.heads+mergeRows-1)/mergeRows, l, mergeBlocks)
 }
 
@@ -209,10 +217,10 @@ func attendTile(p *pass, l *layer, i int, w *worker) {
 	for b := first; b <= last; b++ {
 		// Tokens that see the whole block go together, others one by one.
 		if c.index == nil && (b+1)*attnBlock <= p.pos+lo+1 && c.firstKey(p.pos+hi-1) <= b*attnBlock {
-			c.rows(p, w, part, size, g, h0, h1, lo, hi, b*attnBlock, (b+1)*attnBlock)
+			c.rows(p, w, part, size, g, h0, h1, lo, hi, b*attnBlock, (b+1)*attnBlock, place{g, (b + 1) * attnBlock})
 		} else {
 			for t := lo; t < hi; t++ {
-				c.block(p, w, part[(t-lo)*n*size:], size, g, h0, h1, b, t)
+				c.block(p, w, part[(t-lo)*n*size:], size, g, h0, h1, b, t, nowhere)
 			}
 		}
 		for r := range rows {
@@ -225,17 +233,32 @@ func attendTile(p *pass, l *layer, i int, w *worker) {
 	}
 }
 
-// attendBlock does one block of context of one slice of heads for all tokens.
-// p.parts is (T, blocks, heads, size), so that a slice is one run.
-func attendBlock(p *pass, l *layer, i int, w *worker) {
+// attendBlocks does a run of blocks of context of one slice of heads for all
+// tokens. p.parts is (T, blocks, heads, size), so that a slice is one run.
+func attendBlocks(p *pass, l *layer, i int, w *worker) {
 	c := &p.core
-	units := c.kvHeads * c.slices
+	units, size := c.kvHeads*c.slices, c.valDim+2
 	g, h0, h1 := c.slice(i % units)
-	b, size := i/units, c.valDim+2
-	for t := range p.t {
-		c.block(p, w, p.parts[((t*c.blocks+b)*c.heads+h0)*size:], size, g, h0, h1, b, t)
+	b := c.first + i/units*c.run
+	end := min(b+c.run, c.blocks)
+	for ; b < end; b++ {
+		then := place{g, (b + 1) * attnBlock}
+		if b+1 == end { // most likely the part that this worker gets next
+			n := i + len(p.m.pool.workers)
+			then.head, _, _ = c.slice(n % units)
+			then.pos = (c.first + n/units*c.run) * attnBlock
+		}
+		for t := range p.t {
+			c.block(p, w, p.parts[((t*c.blocks+b)*c.heads+h0)*size:], size, g, h0, h1, b, t, then)
+			then = nowhere
+		}
 	}
 }
+
+// place is where cached rows lie that a worker will read soon.
+type place struct{ head, pos int }
+
+var nowhere = place{-1, 0}
 
 // mergeRows is how many heads one part of the merge takes.
 const mergeRows = 8
@@ -310,7 +333,7 @@ func (c *attnCore) finish(y, a []float32, h int) {
 
 // block computes the partial results, (heads, size), of token t and heads h0
 // to h1-1 over the positions of block b.
-func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, h0, h1, b, t int) {
+func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, h0, h1, b, t int, then place) {
 	pos := p.pos + t
 	from, to := max(c.firstKey(pos), b*attnBlock), min(pos+1, (b+1)*attnBlock)
 	switch {
@@ -324,7 +347,7 @@ func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, h0, h1, b,
 			c.sparse(p, w, part[i*size:(i+1)*size], g, h0+i, b, t)
 		}
 	default:
-		c.rows(p, w, part, size, g, h0, h1, t, t+1, from, to)
+		c.rows(p, w, part, size, g, h0, h1, t, t+1, from, to, then)
 	}
 }
 
@@ -333,17 +356,20 @@ const attnRows = 24
 
 // rows computes the partial results, (tokens, heads, size), of tokens t0 to
 // t1-1 and heads h0 to h1-1 over positions from to to-1, which all of them see.
-func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0, t1, from, to int) {
+// The values are fetched while keys are multiplied, and the keys at then while
+// values are.
+func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0, t1, from, to int, then place) {
 	n, heads, keys := (t1-t0)*(h1-h0), h1-h0, to-from
 	w.scores = room(w.scores, attnRows*attnBlock)
 	w.query = room(w.query, attnRows*c.keyDim)
+	values := place{g, from}
 	for r0 := 0; r0 < n; r0 += attnRows {
 		m := min(attnRows, n-r0)
 		for i := range m {
 			t, h := t0+(r0+i)/heads, h0+(r0+i)%heads
 			copy(w.query[i*c.keyDim:(i+1)*c.keyDim], c.q[t*c.qRow+h*c.keyDim:])
 		}
-		c.k.scores(w, w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys)
+		c.k.scores(w, w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys, c.v, values)
 		for i := range m {
 			s, a := w.scores[i*attnBlock:i*attnBlock+keys], part[(r0+i)*size:(r0+i+1)*size]
 			quant.ScaleF32(s, c.scale)
@@ -354,7 +380,8 @@ func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0,
 			clearPart(a, c.valDim)
 			a[c.valDim], a[c.valDim+1] = quant.ExpSum(s, top), top
 		}
-		c.v.mix(w, part[r0*size:], size, c.valDim, w.scores, attnBlock, m, g, from, keys)
+		c.v.mix(w, part[r0*size:], size, c.valDim, w.scores, attnBlock, m, g, from, keys, c.k, then)
+		values, then = nowhere, nowhere
 	}
 }
 

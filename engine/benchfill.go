@@ -31,6 +31,7 @@ func (s *Session) fill(ids []token.ID) {
 	}
 	s.take(ids)
 	s.st.high = max(s.st.high, s.st.pos)
+	s.p.enlarge()
 }
 
 // take takes the timeline to be ids, of which the caches have a row each.

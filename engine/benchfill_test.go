@@ -23,13 +23,13 @@ func TestBenchFilled(t *testing.T) {
 				for h := range c.heads {
 					for _, pos := range []int{0, 63, 64, 399} {
 						clear(got)
-						c.mix(w, got, c.dim, c.dim, one, 1, 1, h, pos, 1)
+						c.mix(w, got, c.dim, c.dim, one, 1, 1, h, pos, 1, nil, nowhere)
 						if norm := dot(got, got); !(norm > 0.1*float64(c.dim)) {
 							t.Fatalf("%s: layer %d head %d position %d has the norm %g", kv, i, h, pos, norm)
 						}
 					}
 					clear(got)
-					if c.mix(w, got, c.dim, c.dim, one, 1, 1, h, 400, 1); dot(got, got) != 0 {
+					if c.mix(w, got, c.dim, c.dim, one, 1, 1, h, 400, 1, nil, nowhere); dot(got, got) != 0 {
 						t.Fatalf("%s: layer %d head %d has a row past the end", kv, i, h)
 					}
 				}

@@ -120,10 +120,11 @@ func (s *store) pad(w *worker, x []float32) []float32 {
 
 // scores writes the products of nq queries with n rows of a head from pos on,
 // which lie in one attnBlock: dst[i*ldd+j] is query i times the row at pos+j.
-func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int) {
+// Meanwhile as many rows of other at next are fetched.
+func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	if s.kind == kvF16 {
-		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row, nil)
+		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row, other.halves(s, next))
 		return
 	}
 	for i := range nq {
@@ -141,12 +142,22 @@ func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head,
 	}
 }
 
+// halves are the rows of s at a place, to be fetched while rows of as are read;
+// none where they are others, or the same.
+func (s *store) halves(as *store, at place) []uint16 {
+	if s == nil || at.head < 0 || at.head >= s.heads || s.row != as.row || len(s.f16) == 0 {
+		return nil
+	}
+	return s.f16[(at.head*s.ctx+at.pos%s.ctx)*s.row:]
+}
+
 // mix adds to dst[i*ldd:][:width], for each of nq queries, the sum of p[i*ldp+j]
-// times the row at pos+j for n rows. width may be less than a row.
-func (s *store) mix(w *worker, dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int) {
+// times the row at pos+j for n rows. width may be less than a row. Meanwhile as
+// many rows of other at next are fetched.
+func (s *store) mix(w *worker, dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	if s.kind == kvF16 {
-		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row, nil)
+		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row, other.halves(s, next))
 		return
 	}
 	for i := range nq {

@@ -344,6 +344,7 @@ func (s *Session) forward(ctx context.Context, ids []token.ID, outputs int) erro
 		m.unrelay()
 	}
 	err := m.guarded(func() error { return m.forward(ctx, s.p, ids, outputs) })
+	s.p.enlarge()
 	if m.maps.wanted.Load() {
 		m.mapResidency()
 	}

@@ -7,6 +7,7 @@ import "outcrop/engine/quant"
 type state struct {
 	ctx    int
 	pos    int
+	paged  int      // positions whose rows lie in large pages, as far as those are full
 	high   int      // positions ever written since the last reset: windowed caches lost what is far below it
 	layers []memory // trunk layers, then draft blocks
 	trunk  int
@@ -134,7 +135,7 @@ func (l *layerSpec) stateBytes() int64 {
 
 // reset forgets everything.
 func (st *state) reset() {
-	st.pos, st.high, st.kept = 0, 0, 0
+	st.pos, st.high, st.kept, st.paged = 0, 0, 0, 0
 	for i := range st.layers {
 		clear(st.layers[i].s)
 		clear(st.layers[i].hist)

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package engine
+
+// makeLarge is known on Linux only.
+func makeLarge([]byte) {}
