@@ -148,8 +148,10 @@ func (p *cardPage) runsNow(pack string) string {
 	return tr("It is not running now.")
 }
 
-// toLight scrolls to first light.
-func (p *cardPage) toLight() { p.scroll.ScrollToBottom() }
+// toLight brings first light to the top, as far as the page goes.
+func (p *cardPage) toLight() {
+	p.scroll.ScrollToOffset(fyne.NewPos(0, p.light.box.Position().Y-4))
+}
 
 // healthState is the light of a card or, with "", of the machine.
 func healthState(found []doctor.Condition, card gpu.PCI) widget.State {

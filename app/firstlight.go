@@ -290,14 +290,14 @@ func (f *firstLight) run(device, name string) {
 	a.stops = append(a.stops, cancel) // the test ends with the window
 	env := a.recipeEnv()
 	f.show()
-	f.p.scroll.ScrollToBottom()
+	f.p.toLight()
 	a.long(func() {
 		err := a.deps.Cards.FirstLight(ctx, device, env, func(n doctor.LightLine) {
 			a.ui(func() {
 				if !a.closed {
 					f.take(n)
 					f.show()
-					f.p.scroll.ScrollToBottom() // where the lines come
+					f.p.toLight() // where the lines come
 				}
 			})
 		})
@@ -314,6 +314,7 @@ func (f *firstLight) run(device, name string) {
 			}
 			a.notify(tr("First light ended"), f.summary(name))
 			f.p.draw()
+			f.p.toLight()
 			a.findOffers()
 		})
 	})
