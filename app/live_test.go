@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"outcrop/engine/catalog"
 	"outcrop/engine/launch"
 	"outcrop/engine/wire"
+	"outcrop/gpu/doctor"
 )
 
 // TestMain lets the test binary stand in for the program: the engine that the
@@ -235,5 +237,51 @@ func TestLiveReadings(t *testing.T) {
 		}
 	case <-time.After(15 * time.Second):
 		t.Fatal("no reading came")
+	}
+}
+
+// First light of the real kind: a child that tells its lines and ends well, one
+// that a driver takes along, one that knows no such card, one that hangs and is stopped.
+func TestLiveFirstLight(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the children are shell scripts")
+	}
+	script := func(text string) *LiveCards {
+		path := filepath.Join(t.TempDir(), "outcrop")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return &LiveCards{Binary: path}
+	}
+	const lines = `echo '{"device":"cuda:0","name":"H200","step":{"step":"patterns","title":"patterns","passed":2,"total":2}}'
+`
+	var got []doctor.LightLine
+	keep := func(n doctor.LightLine) { got = append(got, n) }
+	// Wrong results are no error of the test.
+	err := script(`[ "$*" = "doctor --light --json --card cuda:0" ] || exit 9
+[ "$FROM_RECIPE" = yes ] || exit 8
+`+lines+`echo 'what no program of ours says'
+echo '{"device":"cuda:0","name":"H200","result":{"device":"H200","passed":1,"total":2}}'
+exit 1
+`).FirstLight(t.Context(), "cuda:0", []string{"FROM_RECIPE=yes"}, keep)
+	if err != nil || len(got) != 2 || got[0].Step.Passed != 2 || got[1].Result.Total != 2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	err = script(lines+"echo 'SIGSEGV: segmentation violation' >&2; echo 'signal arrived during cgo execution' >&2; exit 2\n").FirstLight(t.Context(), "cuda:0", nil, keep)
+	if err == nil || !strings.Contains(err.Error(), "The test crashed (SIGSEGV) inside a library") || !strings.Contains(err.Error(), "the card's driver") {
+		t.Errorf("a crash of a driver: %v", err)
+	}
+	err = script("kill -SEGV $$\n").FirstLight(t.Context(), "cuda:0", nil, keep)
+	if err == nil || !strings.Contains(err.Error(), "The test crashed (SIGSEGV)") {
+		t.Errorf("a crash: %v", err)
+	}
+	err = script("echo 'outcrop: no driver offers that card' >&2; exit 1\n").FirstLight(t.Context(), "cuda:7", nil, keep)
+	if err == nil || !strings.Contains(err.Error(), "no driver offers that card") {
+		t.Errorf("no such card: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = script(lines+"exec sleep 60\n").FirstLight(ctx, "cuda:0", nil, func(doctor.LightLine) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
 	}
 }
