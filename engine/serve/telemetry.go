@@ -17,10 +17,11 @@ import (
 // telemetry takes readings while somebody listens and hands them to all who
 // do: once a second, and at each change of what the engine does.
 type telemetry struct {
-	s    *Server
-	cpu  *vitals.CPU
-	disk *vitals.Disk
-	mem  sync.Mutex // one reading at a time
+	s     *Server
+	cpu   *vitals.CPU
+	disk  *vitals.Disk
+	mem   sync.Mutex // one reading at a time
+	waits waits
 
 	mu        sync.Mutex
 	listeners map[chan wire.Sample]bool
@@ -119,7 +120,8 @@ func (t *telemetry) read() wire.Sample {
 	if b != nil {
 		e = b.Telemetry()
 		out.Pack = b.Name
-		out.Tiers = tiers(e.Experts)
+		t.waits.add(e.Tokens, e.Experts)
+		out.Tiers = tiers(e.Experts, &t.waits)
 		if b.Residency != nil {
 			out.Residency = residency(b.Residency())
 		}
@@ -182,15 +184,36 @@ func residency(r *engine.ResidencyMap) *wire.Residency {
 	return out
 }
 
+// waits turns the time that passes have waited for experts since the start into
+// milliseconds a token, between two readings; the last value stands while no
+// token comes.
+type waits struct {
+	tokens         int64
+	file, card     time.Duration
+	fileMS, cardMS float64
+}
+
+func (w *waits) add(tokens int64, t engine.TierSample) {
+	if n := tokens - w.tokens; n > 0 {
+		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(n) }
+		w.fileMS, w.cardMS = ms(t.Waited-w.file), ms(t.CardWait-w.card)
+		w.tokens, w.file, w.card = tokens, t.Waited, t.CardWait
+	}
+}
+
 // tiers counts where experts were found; nil for an engine that keeps none
 // apart from the file's pages.
-func tiers(t engine.TierSample) *wire.Tiers {
-	if t.Slot+t.RAM == 0 {
+func tiers(t engine.TierSample, w *waits) *wire.Tiers {
+	if t.Slot+t.RAM == 0 && t.Read == 0 {
 		return nil
 	}
-	out := &wire.Tiers{VRAM: t.Slot, RAM: t.RAM, File: t.File}
+	out := &wire.Tiers{VRAM: t.Slot, RAM: t.RAM, File: t.File, WaitMS: w.fileMS + w.cardMS, FileMS: w.fileMS,
+		Held: t.Held, Limit: t.Limit, Linked: t.Linked, Promoted: t.Promoted, Evicted: t.Evicted, Given: t.Given, Guessed: t.Guessed, Right: t.Right}
 	if s := t.ReadTime.Seconds(); s > 0 {
 		out.DiskBS = float64(t.Read) / s
+	}
+	if s := t.LinkTime.Seconds(); s > 0 {
+		out.LinkBS = float64(t.LinkBytes) / s
 	}
 	return out
 }
@@ -223,6 +246,10 @@ func (s *Server) engineNow() wire.Engine {
 	e.ContextUsed, e.ContextSize = t.ContextUsed, t.ContextSize
 	e.Tokens, e.Drafted, e.Accepted = t.Tokens, t.Drafted, t.Accepted
 	e.Threads, e.Kernel = t.Threads, t.Kernel
+	e.BytesPerToken = t.BytesPerToken
+	if t.Phase == "decode" {
+		e.ReadBS = t.GBs * 1e9
+	}
 	if t.Device.Name != "" {
 		e.Device = t.Device.Name
 	}

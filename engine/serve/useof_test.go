@@ -2,6 +2,7 @@ package serve
 
 import (
 	"testing"
+	"time"
 
 	"outcrop/engine"
 	"outcrop/engine/wire"
@@ -24,5 +25,29 @@ func TestUseOfCards(t *testing.T) {
 	got = useOf(list(), engine.DeviceSample{Why: "no card has passed first light"})
 	if got[0].Used || got[1].WhyIdle != "no card has passed first light" {
 		t.Errorf("none in use: %+v", got)
+	}
+}
+
+func TestTiersOnTheWire(t *testing.T) {
+	var w waits
+	at := engine.TierSample{File: 9}
+	w.add(0, at)
+	if got := tiers(at, &w); got != nil {
+		t.Errorf("an engine on mapped pages: %+v", got)
+	}
+	at = engine.TierSample{RAM: 60, Slot: 30, File: 10, Waited: 400 * time.Millisecond, CardWait: 100 * time.Millisecond, Read: 5e8, ReadTime: time.Second, LinkBytes: 4e9, LinkTime: 2 * time.Second}
+	w.add(100, at)
+	got := tiers(at, &w)
+	if got == nil || got.WaitMS != 5 || got.FileMS != 4 || got.DiskBS != 5e8 || got.LinkBS != 2e9 || got.VRAM != 30 {
+		t.Errorf("got %+v", got)
+	}
+	at.Waited += 90 * time.Millisecond
+	w.add(100, at) // no token since: the last value stands
+	if got := tiers(at, &w); got.FileMS != 4 {
+		t.Errorf("without a token: %+v", got)
+	}
+	w.add(110, at)
+	if got := tiers(at, &w); got.FileMS != 9 || got.WaitMS != 9 {
+		t.Errorf("ten tokens later: %+v", got)
 	}
 }

@@ -60,6 +60,10 @@ type Engine struct {
 	Queue  int      `json:"queue"`           // requests waiting
 	Active int      `json:"active"`          // requests running: 0 or 1
 	Use    Use      `json:"use"`
+	// BytesPerToken is what of the weights one token reads; ReadBS how fast that
+	// is while decoding, bytes/s.
+	BytesPerToken int64   `json:"bytes_per_token"`
+	ReadBS        float64 `json:"read_b_s"`
 }
 
 // Layers are milliseconds of a layer that runs on a card, means since the start:
