@@ -48,7 +48,7 @@ func (m *Model) relay(ctx context.Context) error {
 			if w.none() {
 				continue
 			}
-			n := w.bytes() / int64(w.f.Bytes) * int64(w.best().Bytes)
+			n := w.bytes() / int64(w.rowBytes) * int64(w.best().RowBytes(w.cols))
 			if total+n-w.bytes() > o.Relay {
 				continue
 			}
@@ -64,13 +64,13 @@ func (m *Model) relay(ctx context.Context) error {
 			return err
 		}
 		fast := w.best()
-		n := int(w.bytes()) / w.f.Bytes * fast.Bytes
+		n := int(w.bytes()) / w.rowBytes * fast.RowBytes(w.cols)
 		mem, err := newRegion(n)
 		if err != nil {
 			break // no copy is needed for a right answer
 		}
-		j := relayJob{f: w.f, src: w.data, dst: mem.mem, blocks: len(w.data) / w.f.Bytes, out: fast.Bytes}
-		m.pool.run(&j, j.parts())
+		j := newRelayJob(w, fast, mem.mem)
+		m.pool.run(j, j.parts())
 		c := relaidCopy{w: w, file: *w, mem: mem}
 		w.data, w.f, w.rowBytes = mem.mem, fast, fast.RowBytes(w.cols)
 		m.relaid.copies = append(m.relaid.copies, c)
@@ -111,7 +111,7 @@ func (m *Model) dropRelaid() {
 
 // best is the layout to hold a copy in.
 func (w *matrix) best() *quant.Format {
-	if f := w.f.Faster(); f != nil {
+	if f := w.f.Faster(w.cols); f != nil {
 		return f
 	}
 	return w.f
@@ -125,24 +125,27 @@ func (l *layer) matrices() []*matrix {
 	}
 }
 
-// relayJob lays out blocks anew, a piece a part.
+// relayJob copies weights, or lays them out anew, a piece a part.
 type relayJob struct {
-	f        *quant.Format
+	from, to *quant.Format
 	src, dst []byte
-	blocks   int
-	out      int // bytes of a block in the new layout
+	in, out  int // bytes of a piece
 }
 
-const relayPiece = 4096 // blocks
+// relayPiece is the values of a piece: whole blocks of all formats.
+const relayPiece = 256 << 10
 
-func (j *relayJob) parts() int { return (j.blocks + relayPiece - 1) / relayPiece }
+func newRelayJob(w *matrix, to *quant.Format, dst []byte) *relayJob {
+	return &relayJob{from: w.f, to: to, src: w.data, dst: dst, in: w.f.RowBytes(relayPiece), out: to.RowBytes(relayPiece)}
+}
+
+func (j *relayJob) parts() int { return (len(j.src) + j.in - 1) / j.in }
 
 func (j *relayJob) part(i int, _ *worker) {
-	lo, hi := i*relayPiece, min((i+1)*relayPiece, j.blocks)
-	src := j.src[lo*j.f.Bytes : hi*j.f.Bytes]
-	if j.out == j.f.Bytes {
-		copy(j.dst[lo*j.out:], src)
+	src, dst := j.src[i*j.in:min((i+1)*j.in, len(j.src))], j.dst[i*j.out:min((i+1)*j.out, len(j.dst))]
+	if j.from == j.to {
+		copy(dst, src)
 		return
 	}
-	quant.Relay(j.dst[lo*j.out:hi*j.out], j.f, src)
+	quant.Relay(dst, j.to, j.from, src)
 }

@@ -63,7 +63,7 @@ func gridPack(t *testing.T) *Pack {
 func TestRelaidSameAnswer(t *testing.T) {
 	p := gridPack(t)
 	f, _ := quant.Of(quant.IQ3_S)
-	grows := f.Faster() != nil // this processor has a larger, faster layout
+	grows := f.Faster(256) != nil // this processor has a larger, faster layout
 	load := func(relay int64) *Model {
 		m, err := Load(t.Context(), p, Options{Threads: 2, Draft: "off", Relay: relay})
 		if err != nil {

@@ -40,6 +40,8 @@ type record struct {
 	dsum  [8]float32 // d times the sum of q over each 32
 	_     [8]float32 // so that neg16 and the next record start on a cache line
 	neg16 [16]int32  // -128 times the sum of q over each 16
+	woven [256]int8  // q in the order of woven rows (woven.go)
+	negW  [16]int32  // neg16 in that order: half block s in lane lane16(s)
 }
 
 // order32 is the place of block b = 0..7 of a record, order16 that of half

@@ -92,9 +92,3 @@ func rowsF16x512(p *gemv)
 
 //go:noescape
 func rowsBF16x512(p *gemv)
-
-//go:noescape
-func rowsRelaid3Sx512(p *gemv)
-
-//go:noescape
-func rowsRelaid3XXSx512(p *gemv)

@@ -88,9 +88,3 @@ func slab16by4xVNNI(p *slab)
 
 //go:noescape
 func slab16Offsetsby4xVNNI(p *slab)
-
-//go:noescape
-func rowsRelaid3SxVNNI(p *gemv)
-
-//go:noescape
-func rowsRelaid3XXSxVNNI(p *gemv)

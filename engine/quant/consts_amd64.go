@@ -23,6 +23,9 @@ type consts512 struct {
 	relaid3S   [64]byte     // levelsRelaid plus 128, four times
 	relaid3XXS [64]byte
 
+	fifteen [64]byte // 15
+	top2    [64]byte // 0x30
+
 	// 3 bits and less.
 	pairs    [2][8]uint64  // pairs of bits 0 and 1, 2 and 3: lower half, upper half
 	third    [4][8]uint64  // Q3_K: bit 2j, 2j+1 of the third bits; with 0x7c less 4 and plus 128
@@ -34,6 +37,14 @@ type consts512 struct {
 	power    [4][32]uint16 // TQ1_0: powers of 3 for the digits
 	threeW   [32]uint16    // TQ1_0: 3
 	highW    [32]uint16    // TQ1_0: 0xff00
+
+	// Woven rows.
+	sixes     [64]byte   // VPMULTISHIFTQB: eight fields of six bits
+	sixBits   [64]byte   // 63
+	sixHalves [32]uint16 // places of d, eight times, and dmin
+	sixPlaces [64]byte   // Q3_K: bytes of the sixes of lanes 0..7 and 8..15
+	fifteenD  [16]uint32 // 15
+	fours     [16]uint32 // shifts: 0, 4, 8, ...
 
 	// Scales.
 	half18  [32]uint16 // places of halves 18 bytes apart
@@ -122,6 +133,13 @@ func full(b byte) (v [64]byte) {
 
 var c512 = func() (c consts512) {
 	c.flip, c.sixteen, c.bias127, c.bias129, c.three = full(0x80), full(16), full(127), full(129), full(3)
+	c.fifteen, c.top2, c.sixBits = full(15), full(0x30), full(63)
+	for i := range c.fours {
+		c.fours[i], c.fifteenD[i] = uint32(4*i), 15
+		c.sixes[i] = byte(6 * (i % 8))
+		c.sixHalves[i] = uint16(3 + i/8*4)
+	}
+	copy(c.sixPlaces[:], []byte{2, 3, 4, 5, 6, 7, 0x80, 0x80, 8, 9, 10, 11, 12, 13, 0x80, 0x80})
 	c.bits()
 	c.scales()
 	c.grids()

@@ -27,6 +27,11 @@ type consts256 struct {
 	power  [8][16]uint16
 	threeW [16]uint16
 	highW  [16]uint16
+	// Woven rows.
+	sixes   [4]uint64 // shifts of sixes of lanes 0, 1, 4, 5
+	sixes2  [4]uint64 // of lanes 2, 3, 6, 7
+	sixBits [8]uint32 // 63
+	fours   [8]uint32 // shifts: 0, 4, 8, ...
 	// Scales.
 	dwords  [16]byte // halves 0 of four dwords, then halves 1
 	order16 [16]byte // bytes 0..15 in the order of record.neg16
@@ -82,6 +87,10 @@ var c256 = func() (c consts256) {
 	for i := range 16 {
 		c.ones[i], c.threeW[i], c.highW[i] = 1, 3, 0xff00
 		c.nan43[i] = 0x7f
+	}
+	c.sixes, c.sixes2 = [4]uint64{0, 6, 24, 30}, [4]uint64{12, 18, 36, 42}
+	for i := range c.fours {
+		c.fours[i], c.sixBits[i] = uint32(4*i), 63
 	}
 	for z := range 4 {
 		for i, p := range c512.power[z] {

@@ -240,30 +240,6 @@
 	LEVEL(104, 6); \
 	LEVEL(120, 7)
 
-// The relaid IQ3_S, 16 too large, and IQ3_XXS, 64 too large (relay.go).
-#define UNPACK_RELAID(table) \
-	MOVL 4(SI), R13; \
-	PDEPQ ·c256+consts256_nibs(SB), R13, R13; \
-	VMOVQ R13, X8; \
-	VPSHUFB ·c256+consts256_order32(SB), X8, X8; \
-	VPMOVZXBD X8, Y8; \
-	VBROADCASTSS (SI), Y9; \
-	VPADDD Y8, Y8, Y8; \
-	VPADDD ·c256+consts256_oneD(SB), Y8, Y8; \
-	VCVTDQ2PS Y8, Y8; \
-	VMULPS Y9, Y8, Y8; \
-	VMOVUPS Y8, plainRow_scale(R8); \
-	NIBBLE_MASK; \
-	VMOVDQU ·c256+table(SB), Y13; \
-	LEVEL(8, 0); \
-	LEVEL(24, 1); \
-	LEVEL(40, 2); \
-	LEVEL(56, 3); \
-	LEVEL(72, 4); \
-	LEVEL(88, 5); \
-	LEVEL(104, 6); \
-	LEVEL(120, 7)
-
 // MXFP4: 16 too large. The scale is 2^(e-128): see formats_avx512_amd64.h.
 #define UNPACK_MXFP4 \
 	VPXOR X8, X8, X8; \

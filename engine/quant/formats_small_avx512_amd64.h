@@ -194,30 +194,6 @@
 	AFFINE($0, Z30); \
 	SHUFFLE(Z29)
 
-// The relaid IQ3_S and IQ3_XXS (relay.go).
-#define CONSTS_RELAID(table) \
-	UPPER_HALF; \
-	VMOVDQU64 ·c512+table(SB), Z29; \
-	VMOVDQU64 ·c512+consts512_nib(SB), Z30; \
-	MOVL $1, AX; \
-	VPBROADCASTD AX, Y28; \
-	VMOVDQU ·c512+consts512_order32(SB), X12; \
-	VMOVDQA64 Z12, Z31
-#define UNPACK_RELAID \
-	MOVL 4(SI), R13; \
-	PDEPQ ·c512+consts512_nibs(SB), R13, R13; \
-	VMOVQ R13, X4; \
-	VPSHUFB X31, X4, X4; \
-	VPMOVZXBD X4, Y4; \
-	VBROADCASTSS (SI), Y5; \
-	VPADDD Y4, Y4, Y4; \
-	VPADDD Y28, Y4, Y4; \
-	VCVTDQ2PS Y4, Y4; \
-	VMULPS Y5, Y4, Y4; \
-	PAIRS(8, 24, 40, 56, 72, 88, 104, 120); \
-	AFFINE($0, Z30); \
-	SHUFFLE(Z29)
-
 // MXFP4. The scale is 2^(e-128): e-1 in the exponent, or for e of 0 and 1 the
 // fraction 2^21 shifted by e.
 #define CONSTS_MXFP4 \

@@ -45,7 +45,13 @@ func FuzzMul(f *testing.F) {
 				t.Fatal(err)
 			}
 			rng := rand.New(rand.NewPCG(seed, 8))
-			checkMul(t, rng, format, data, rows, count, n, specials(rng, count*n))
+			x := specials(rng, count*n)
+			checkMul(t, rng, format, data, rows, count, n, x)
+			if g := format.Faster(n); g != nil {
+				woven := make([]byte, rows*g.RowBytes(n))
+				Relay(woven, g, format, data)
+				checkMul(t, rng, g, woven, rows, count, n, x)
+			}
 			undo()
 		}
 	})

@@ -52,5 +52,24 @@ func TestEdge(t *testing.T) {
 				}
 			}
 		}
+		for _, g := range wovenAt {
+			if g == nil || k.rows[g.Type] == nil {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(g.Type), 9))
+			for _, n := range []int{256, 512, 1280} {
+				for _, count := range []int{1, 3, 40} {
+					for _, rows := range []int{1, 5, 16, 17} {
+						_, _, data := wovenRows(rng, g, rows, n)
+						w := atEdge(t, data)
+						var a Acts
+						a.Set(randomFloats(rng, count*n), count, n)
+						a.Quantize(0, count)
+						dst := make([]float32, rows*count)
+						Mul(&g.Format, dst, rows, w, rows, &a, nil)
+					}
+				}
+			}
+		}
 	})
 }

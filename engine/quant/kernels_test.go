@@ -216,7 +216,7 @@ func sameRecord(got, want *record) error {
 			return fmt.Errorf("dsum[%d] is %g, want %g", i, got.dsum[i], want.dsum[i])
 		}
 	}
-	if got.q != want.q || got.neg != want.neg || got.neg16 != want.neg16 {
+	if got.q != want.q || got.neg != want.neg || got.neg16 != want.neg16 || got.woven != want.woven || got.negW != want.negW {
 		return fmt.Errorf("is %v, want %v", *got, *want)
 	}
 	return nil

@@ -21,10 +21,12 @@ import "math"
 // and so on.
 
 // parts16 are the formats with a scale per 16 values.
-var parts16 = [typeCount]bool{Q2_K: true, Q3_K: true, Q6_K: true, IQ2_XS: true, IQ2_S: true, IQ1_M: true, NVFP4: true}
+var parts16 = [typeCount]bool{Q2_K: true, Q3_K: true, Q6_K: true, IQ2_XS: true, IQ2_S: true, IQ1_M: true, NVFP4: true,
+	woven2_K: true, woven3_K: true, woven6_K: true}
 
 // offsets are the formats whose tiles have offsets.
-var offsets = [typeCount]bool{Q4_1: true, Q5_1: true, Q2_K: true, Q4_K: true, Q5_K: true}
+var offsets = [typeCount]bool{Q4_1: true, Q5_1: true, Q2_K: true, Q4_K: true, Q5_K: true,
+	woven4_1: true, woven5_1: true, woven2_K: true, woven4_K: true, woven5_K: true}
 
 // product is the definition above in plain Go, for one row and one activation
 // row: the oracle of the kernels, and their stand-in for formats that a level

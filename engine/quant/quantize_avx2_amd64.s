@@ -45,6 +45,26 @@
 	VPMADDUBSW (32*b)(AX), Y14, y; \
 	VPMADDWD Y15, y, y
 
+// WEAVE writes the fours of values of two of four registers in the order of woven
+// rows, to record_woven+at.
+#define FOURS(first, UNPCK, y, z) \
+	VMOVDQU first(AX), Y0; \
+	VMOVDQU (first+128)(AX), Y1; \
+	UNPCK (first+64)(AX), Y0, Y0; \
+	UNPCK (first+192)(AX), Y1, Y1; \
+	VPUNPCKLQDQ Y1, Y0, y; \
+	VPUNPCKHQDQ Y1, Y0, z
+#define PUTWOVEN(even, odd, at) \
+	VPERM2I128 $0x20, odd, even, Y0; \
+	VPERM2I128 $0x31, odd, even, Y1; \
+	VMOVDQU Y0, (record_woven+at)(AX); \
+	VMOVDQU Y1, (record_woven+at+32)(AX)
+#define WEAVE(UNPCK, at) \
+	FOURS(0, UNPCK, Y2, Y3); \
+	FOURS(32, UNPCK, Y4, Y5); \
+	PUTWOVEN(Y2, Y4, at); \
+	PUTWOVEN(Y3, Y5, (at+64))
+
 // func quantize256(r *record, x *float32, groups int)
 // See quantizePlainRecords.
 TEXT ·quantize256(SB), NOSPLIT, $32-24
@@ -103,6 +123,14 @@ group:
 	VCVTDQ2PS Y0, Y0
 	VMULPS record_d(AX), Y0, Y0
 	VMOVUPS Y0, record_dsum(AX)
+	VMOVDQU record_neg16(AX), Y0
+	VMOVDQU (record_neg16+32)(AX), Y1
+	VPERM2I128 $0x20, Y1, Y0, Y2
+	VPERM2I128 $0x31, Y1, Y0, Y3
+	VMOVDQU Y2, record_negW(AX)
+	VMOVDQU Y3, (record_negW+32)(AX)
+	WEAVE(VPUNPCKLDQ, 0)
+	WEAVE(VPUNPCKHDQ, 128)
 	ADDQ $1024, SI
 	ADDQ $record__size, AX
 	DECQ CX

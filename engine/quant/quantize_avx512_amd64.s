@@ -91,6 +91,30 @@ group:
 	VMULPS Y27, Y8, Y8
 	VMULPS record_d(AX), Y8, Y8
 	VMOVUPS Y8, record_dsum(AX)
+	VMOVDQU64 record_neg16(AX), Z8
+	VSHUFI32X4 $0xD8, Z8, Z8, Z8
+	VMOVDQU64 Z8, record_negW(AX)
+	// the order of woven rows: fours of values across the four registers
+	VMOVDQU64 (AX), Z0
+	VMOVDQU64 64(AX), Z1
+	VMOVDQU64 128(AX), Z2
+	VMOVDQU64 192(AX), Z3
+	VPUNPCKLDQ Z1, Z0, Z8
+	VPUNPCKHDQ Z1, Z0, Z9
+	VPUNPCKLDQ Z3, Z2, Z10
+	VPUNPCKHDQ Z3, Z2, Z11
+	VPUNPCKLQDQ Z10, Z8, Z0
+	VPUNPCKHQDQ Z10, Z8, Z1
+	VPUNPCKLQDQ Z11, Z9, Z2
+	VPUNPCKHQDQ Z11, Z9, Z3
+	VSHUFI32X4 $0xD8, Z0, Z0, Z0
+	VSHUFI32X4 $0xD8, Z1, Z1, Z1
+	VSHUFI32X4 $0xD8, Z2, Z2, Z2
+	VSHUFI32X4 $0xD8, Z3, Z3, Z3
+	VMOVDQU64 Z0, record_woven(AX)
+	VMOVDQU64 Z1, (record_woven+64)(AX)
+	VMOVDQU64 Z2, (record_woven+128)(AX)
+	VMOVDQU64 Z3, (record_woven+192)(AX)
 	ADDQ $1024, SI
 	ADDQ $record__size, AX
 	DECQ CX

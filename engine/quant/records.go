@@ -15,6 +15,10 @@ func quantizePlainRecords(r *record, x *float32, groups int) {
 			p := order32(b)
 			r.d[p], r.neg[p], r.dsum[p] = d, -128*(lo+hi), d*float32(lo+hi)
 			r.neg16[order16(2*b)], r.neg16[order16(2*b+1)] = -128*lo, -128*hi
+			r.negW[lane16(2*b)], r.negW[lane16(2*b+1)] = -128*lo, -128*hi
+		}
+		for v, q := range r.q {
+			r.woven[wovenPlace[v]] = q
 		}
 	}
 }

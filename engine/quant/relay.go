@@ -5,27 +5,14 @@ import (
 	"math"
 )
 
-// Formats of ours: rows in another layout, which is faster to multiply and gives
-// the same results to the last bit. Nothing reads or writes them in files.
-//
 // IQ3_S and IQ3_XXS look up vectors of four in a grid. All their values are one of
 // 16 with a sign, so that a nibble says as much; what remains is a table of 16
-// levels, which fits a register. It takes 136 bytes instead of 110 or 98:
+// levels, which fits a register. Woven (woven.go), a block takes 136 bytes instead
+// of 110 or 98:
 //
 //	4 bytes: float32 d
-//	4 bytes: a nibble s for each 32 values, low halves first; scale = d*(2*s+1)
-//	8 times 16 bytes: the numbers of 32 values, low halves first, then high ones
-
-const (
-	relaid3S   = Q2_0 + 1 // IQ3_S: level 2*number-15
-	relaid3XXS = Q2_0 + 2 // IQ3_XXS: the levels of the grid, negative ones from 8 on
-	typeCount  = relaid3XXS + 1
-)
-
-var relaid = [2]Format{
-	blocks(relaid3S, "IQ3_S relaid", 256, 136, func(t *tile, src []byte) { unpackRelaid(t, src, &levelsRelaid[0]) }),
-	blocks(relaid3XXS, "IQ3_XXS relaid", 256, 136, func(t *tile, src []byte) { unpackRelaid(t, src, &levelsRelaid[1]) }),
-}
+//	4 bytes: a nibble s for each lane, low halves first; scale = d*(2*s+1)
+//	128 bytes of nibbles: the numbers of the levels
 
 var levelsRelaid = func() (l [2][16]int8) {
 	for i := range 8 {
@@ -35,55 +22,50 @@ var levelsRelaid = func() (l [2][16]int8) {
 	return l
 }()
 
-func unpackRelaid(t *tile, src []byte, table *[16]int8) {
+func unpackWoven3S(t *tile, src []byte)   { unpackGrid3(t, src, &levelsRelaid[0]) }
+func unpackWoven3XXS(t *tile, src []byte) { unpackGrid3(t, src, &levelsRelaid[1]) }
+
+func unpackGrid3(t *tile, src []byte, table *[16]int8) {
 	d := math.Float32frombits(binary.LittleEndian.Uint32(src))
-	for g := range 8 {
-		s := d * float32(1+2*(src[4+g/2]>>(4*(g%2))&15))
-		t.scale[2*g], t.scale[2*g+1] = s, s
-		t.min[2*g], t.min[2*g+1] = 0, 0
-		lookup(t.q[32*g:], src[8+16*g:24+16*g], table)
+	for b := range 8 {
+		l := order32(b)
+		t.scale32(b, d*float32(1+2*(src[4+l/2]>>(4*(l%2))&15)), 0)
 	}
+	t.byPlace(func(p int) int8 { return table[nibbleAt(src[8:], p)] })
 }
 
-// Faster is the format of ours in which rows of f are faster to multiply at the
-// active level, or nil. Its rows are longer: compare RowBytes.
-func (f *Format) Faster() *Format {
-	if active.Load().records {
-		switch f.Type {
-		case IQ3_S:
-			return &relaid[0]
-		case IQ3_XXS:
-			return &relaid[1]
-		}
-	}
-	return nil
-}
-
-// Relay writes rows of f, whole ones, to dst in the format f.Faster().
-// len(dst) is len(w)/f.Bytes*f.Faster().Bytes.
-func Relay(dst []byte, f *Format, w []byte) {
-	g := f.Faster()
-	scale := float32(1)
-	if f.Type == IQ3_XXS {
-		scale = 0.25 // d*(0.5+s)*0.5
-	}
+func relay3S(dst, src []byte) {
 	var t tile
-	for ; len(w) >= f.Bytes; dst, w = dst[g.Bytes:], w[f.Bytes:] {
-		f.unpack(&t, w[:f.Bytes])
-		binary.LittleEndian.PutUint32(dst, math.Float32bits(half(w)*scale))
-		if f.Type == IQ3_S {
-			copy(dst[4:8], w[106:110])
-		} else {
-			for g := range 4 {
-				dst[4+g] = w[66+8*g+3]>>4 | w[66+8*g+7]>>4<<4
-			}
-		}
-		numbers := &numbersRelaid[g.Type-relaid3S]
-		for i := range 128 {
-			q := t.q[i/16*32+i%16:]
-			dst[8+i] = numbers[uint8(q[0])] | numbers[uint8(q[16])]<<4
-		}
+	unpackIQ3_S(&t, src)
+	relayGrid3(dst, &t, half(src), [8]byte{
+		src[106] & 15, src[106] >> 4, src[107] & 15, src[107] >> 4,
+		src[108] & 15, src[108] >> 4, src[109] & 15, src[109] >> 4,
+	}, &numbersRelaid[0])
+}
+
+func relay3XXS(dst, src []byte) {
+	var t tile
+	unpackIQ3_XXS(&t, src)
+	var s [8]byte
+	for b := range s {
+		s[b] = src[66+4*b+3] >> 4
 	}
+	relayGrid3(dst, &t, half(src)*0.25, s, &numbersRelaid[1]) // d*(0.5+s)*0.5
+}
+
+// relayGrid3 lays out the values of t with the scales s of 32 values each.
+func relayGrid3(dst []byte, t *tile, d float32, s [8]byte, numbers *[256]byte) {
+	binary.LittleEndian.PutUint32(dst, math.Float32bits(d))
+	var lanes uint32
+	for b, v := range s {
+		lanes |= uint32(v) << (4 * order32(b))
+	}
+	binary.LittleEndian.PutUint32(dst[4:], lanes)
+	q := t.bytes()
+	for i, v := range q {
+		q[i] = numbers[v]
+	}
+	putNibbles(dst[8:], t, 0)
 }
 
 // numbersRelaid finds the number of a level.

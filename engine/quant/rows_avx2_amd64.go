@@ -92,9 +92,3 @@ func rowsF16x256(p *gemv)
 
 //go:noescape
 func rowsBF16x256(p *gemv)
-
-//go:noescape
-func rowsRelaid3Sx256(p *gemv)
-
-//go:noescape
-func rowsRelaid3XXSx256(p *gemv)

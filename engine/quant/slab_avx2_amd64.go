@@ -103,9 +103,3 @@ func unpackQ1_0x256(p *unpack)
 
 //go:noescape
 func unpackQ2_0x256(p *unpack)
-
-//go:noescape
-func unpackRelaid3Sx256(p *unpack)
-
-//go:noescape
-func unpackRelaid3XXSx256(p *unpack)

@@ -76,9 +76,3 @@ func unpackQ1_0x512(p *unpack)
 
 //go:noescape
 func unpackQ2_0x512(p *unpack)
-
-//go:noescape
-func unpackRelaid3Sx512(p *unpack)
-
-//go:noescape
-func unpackRelaid3XXSx512(p *unpack)

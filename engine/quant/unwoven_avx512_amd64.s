@@ -1,0 +1,253 @@
+#include "go_asm.h"
+#include "textflag.h"
+#include "woven_avx512_amd64.h"
+
+// Every function here brings 256 woven weights of each of some rows to plain rows
+// (many.go), as those of unpack_avx512_amd64.s.
+
+#define UNPACK_BEGIN \
+	MOVQ p+0(FP), DI; \
+	MOVQ unpack_w(DI), SI; \
+	MOVQ unpack_dst(DI), BX; \
+	MOVQ unpack_rows(DI), CX
+#define UNPACK_NEXT \
+	ADDQ unpack_size(DI), SI; \
+	ADDQ $plainRow__size, BX; \
+	DECQ CX; \
+	JNZ row; \
+	VZEROUPPER; \
+	RET
+#define WEIGHTS \
+	UNWEAVE; \
+	VMOVDQU64 Z0, (BX); \
+	VMOVDQU64 Z1, 64(BX); \
+	VMOVDQU64 Z2, 128(BX); \
+	VMOVDQU64 Z3, 192(BX)
+
+// BIAS makes weights 128 too large.
+#define BIAS_CONST(n) MOVL $n, AX; VPBROADCASTB AX, Z19
+#define BIAS \
+	VPADDB Z19, Z0, Z0; \
+	VPADDB Z19, Z1, Z1; \
+	VPADDB Z19, Z2, Z2; \
+	VPADDB Z19, Z3, Z3
+
+// Scales of 16 in the order of a record.
+#define ORDER16(z) VSHUFF64X2 $0xD8, z, z, z
+
+// func unpackW4_0x512(p *unpack)
+TEXT ·unpackW4_0x512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W4_0_CONSTS
+	BIAS_CONST(120)
+row:
+	PREFETCHT0 432(SI)
+	PREFETCHT0 496(SI)
+	PREFETCHT0 560(SI)
+	W4_0
+	BIAS
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW4_1x512(p *unpack)
+TEXT ·unpackW4_1x512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W4_1_CONSTS
+row:
+	PREFETCHT0 480(SI)
+	PREFETCHT0 544(SI)
+	PREFETCHT0 608(SI)
+	W4_1
+	VMOVUPS Y5, (plainRow_scale+32)(BX) // where weave32x512 wants it
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW5_0x512(p *unpack)
+TEXT ·unpackW5_0x512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W5_0_CONSTS
+	BIAS_CONST(112)
+row:
+	PREFETCHT0 528(SI)
+	PREFETCHT0 592(SI)
+	PREFETCHT0 656(SI)
+	W5_0
+	BIAS
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW5_1x512(p *unpack)
+TEXT ·unpackW5_1x512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W5_1_CONSTS
+row:
+	PREFETCHT0 576(SI)
+	PREFETCHT0 640(SI)
+	PREFETCHT0 704(SI)
+	W5_1
+	VMOVUPS Y5, (plainRow_scale+32)(BX) // where weave32x512 wants it
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW8_0x512(p *unpack)
+TEXT ·unpackW8_0x512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W8_0_CONSTS
+row:
+	PREFETCHT0 816(SI)
+	PREFETCHT0 880(SI)
+	PREFETCHT0 944(SI)
+	PREFETCHT0 1008(SI)
+	PREFETCHT0 1072(SI)
+	W8_0
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW2_Kx512(p *unpack)
+TEXT ·unpackW2_Kx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W2_K_CONSTS
+row:
+	PREFETCHT0 252(SI)
+	PREFETCHT0 316(SI)
+	W2_K
+	ORDER16(Z4)
+	VMOVUPS Z4, plainRow_scale(BX)
+	VPXOR X6, X6, X6
+	VSUBPS Z5, Z6, Z5
+	ORDER16(Z5)
+	VMOVUPS Z5, plainRow_minus(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW3_Kx512(p *unpack)
+TEXT ·unpackW3_Kx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W3_K_CONSTS
+row:
+	PREFETCHT0 330(SI)
+	PREFETCHT0 394(SI)
+	W3_K
+	ORDER16(Z4)
+	VMOVUPS Z4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW4_Kx512(p *unpack)
+TEXT ·unpackW4_Kx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W4_K_CONSTS
+row:
+	PREFETCHT0 432(SI)
+	PREFETCHT0 496(SI)
+	PREFETCHT0 560(SI)
+	W4_K
+	VPXOR X6, X6, X6
+	VSUBPS Y5, Y6, Y5
+	VMOVUPS Y5, (plainRow_scale+32)(BX) // where weave32x512 wants it
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW5_Kx512(p *unpack)
+TEXT ·unpackW5_Kx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W5_K_CONSTS
+row:
+	PREFETCHT0 528(SI)
+	PREFETCHT0 592(SI)
+	PREFETCHT0 656(SI)
+	W5_K
+	VPXOR X6, X6, X6
+	VSUBPS Y5, Y6, Y5
+	VMOVUPS Y5, (plainRow_scale+32)(BX) // where weave32x512 wants it
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW6_Kx512(p *unpack)
+TEXT ·unpackW6_Kx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W6_K_CONSTS
+	BIAS_CONST(96)
+row:
+	PREFETCHT0 630(SI)
+	PREFETCHT0 694(SI)
+	PREFETCHT0 758(SI)
+	PREFETCHT0 822(SI)
+	W6_K
+	BIAS
+	ORDER16(Z4)
+	VMOVUPS Z4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW4_NLx512(p *unpack)
+TEXT ·unpackW4_NLx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	WLEVELS_CONSTS(consts512_uneven)
+row:
+	PREFETCHT0 432(SI)
+	PREFETCHT0 496(SI)
+	PREFETCHT0 560(SI)
+	W4_NL
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW4_XSx512(p *unpack)
+TEXT ·unpackW4_XSx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	W4_XS_CONSTS
+row:
+	PREFETCHT0 408(SI)
+	PREFETCHT0 472(SI)
+	PREFETCHT0 536(SI)
+	W4_XS
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackWMXx512(p *unpack)
+TEXT ·unpackWMXx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	WMX_CONSTS
+row:
+	PREFETCHT0 408(SI)
+	PREFETCHT0 472(SI)
+	PREFETCHT0 536(SI)
+	WMX
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW3Sx512(p *unpack)
+TEXT ·unpackW3Sx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	WGRID3_CONSTS(consts512_relaid3S)
+row:
+	PREFETCHT0 408(SI)
+	PREFETCHT0 472(SI)
+	PREFETCHT0 536(SI)
+	WGRID3
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
+
+// func unpackW3XXSx512(p *unpack)
+TEXT ·unpackW3XXSx512(SB), NOSPLIT, $0-8
+	UNPACK_BEGIN
+	WGRID3_CONSTS(consts512_relaid3XXS)
+row:
+	PREFETCHT0 408(SI)
+	PREFETCHT0 472(SI)
+	PREFETCHT0 536(SI)
+	WGRID3
+	VMOVUPS Y4, plainRow_scale(BX)
+	WEIGHTS
+	UNPACK_NEXT
