@@ -11,6 +11,7 @@ import (
 
 	"outcrop/app/widget"
 	"outcrop/engine/catalog"
+	"outcrop/engine/wire"
 	"outcrop/gpu"
 	"outcrop/gpu/doctor"
 )
@@ -214,13 +215,8 @@ func statusParts(s EngineState, p *point, chosen string, now time.Time) []widget
 // roomParts says how much VRAM and RAM there is left.
 func roomParts(p *point) []widget.StatusPart {
 	var parts []widget.StatusPart
-	if c := card(&p.sample); c != nil && c.Total.Known {
-		text := tr("VRAM —/%.1f", c.Total.Value/gib)
-		if c.VRAM.Known {
-			text = tr("VRAM %.1f/%.1f", c.VRAM.Value/gib, c.Total.Value/gib)
-		}
-		parts = append(parts, widget.StatusPart{ID: "vram", Mono: true, Text: text,
-			Tip: tr("GiB of VRAM in use on %s, %s. Opens Monitor", c.Name, why(c.VRAM))})
+	if part := vramPart(&p.sample); part != nil {
+		parts = append(parts, *part)
 	}
 	m := p.sample.Memory
 	word, state := levelWords(m.Level)
@@ -239,6 +235,29 @@ func roomParts(p *point) []widget.StatusPart {
 			Tip: tr("What the guard gave up to keep memory free. Opens Monitor")})
 	}
 	return parts
+}
+
+// vramPart is the VRAM of the cards in use, else of the first one.
+func vramPart(s *wire.Sample) *widget.StatusPart {
+	used, total, known, n := 0.0, 0.0, true, 0
+	var words []string
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		if !c.Total.Known || c != card(s) && !c.Used {
+			continue
+		}
+		n++
+		used, total, known = used+c.VRAM.Value, total+c.Total.Value, known && c.VRAM.Known
+		words = append(words, tr("%s of %s on %s, %s", reading(c.VRAM), reading(c.Total), c.Name, why(c.VRAM)))
+	}
+	if n == 0 {
+		return nil
+	}
+	text := tr("VRAM —/%.1f", total/gib)
+	if known {
+		text = tr("VRAM %.1f/%.1f", used/gib, total/gib)
+	}
+	return &widget.StatusPart{ID: "vram", Mono: true, Text: text, Tip: tr("GiB of VRAM in use: %s. Opens Monitor", strings.Join(words, "; "))}
 }
 
 // levelWords says a pressure level.

@@ -51,6 +51,10 @@ const (
 	colPower
 	colClock
 	colBusy
+	colCardWeights
+	colCardSlots
+	colCardKV
+	colCardScratch
 	columnCount
 )
 
@@ -59,6 +63,7 @@ var columnNames = [columnCount]string{
 	"ram_engine_bytes", "ram_model_cache_bytes", "ram_others_bytes", "ram_available_bytes", "ram_total_bytes",
 	"decode_tok_s", "prefill_tok_s", "ms_per_step", "cpu_percent", "engine_cpu_percent", "psi_some_avg10", "psi_full_avg10",
 	"major_faults", "card_celsius", "card_watts", "card_mhz", "card_busy_percent",
+	"card_weights_bytes", "card_slots_bytes", "card_kv_bytes", "card_scratch_bytes",
 }
 
 // history is the last hour, a point a second.
@@ -82,6 +87,11 @@ func (h *history) add(s wire.Sample, engine bool, now time.Time) *point {
 	p.fill(s, engine)
 	if engine {
 		p.marks = h.news(s.Guard.Words)
+	}
+	// The map of the experts is shown as it is now; of a big model it has ten
+	// thousand numbers, which an hour of readings must not keep.
+	if l := h.last(); l != nil {
+		l.sample.Residency = nil
 	}
 	if len(h.points) < historyLength {
 		h.points = append(h.points, p)
@@ -123,6 +133,15 @@ func (h *history) last() *point {
 		return &h.points[len(h.points)-1]
 	}
 	return &h.points[(h.next+historyLength-1)%historyLength]
+}
+
+// before is the point before one that is the last, or nil.
+func (h *history) before(p *point) *point {
+	n := len(h.points)
+	if n < 2 || p != h.last() {
+		return nil
+	}
+	return &h.points[(h.next+n-2)%n]
 }
 
 // each calls f with the points since t, oldest first.
@@ -202,6 +221,9 @@ func (p *point) fill(s wire.Sample, engine bool) {
 	if c := card(&s); c != nil {
 		v[colVRAMTotal], v[colVRAMOwn] = known(c.Total), known(c.Own)
 		v[colTemp], v[colPower], v[colClock], v[colBusy] = known(c.Temp), known(c.Power), known(c.Clock), known(c.Busy)
+		if u := c.Use; u != nil {
+			v[colCardWeights], v[colCardSlots], v[colCardKV], v[colCardScratch] = float64(u.Weights), float64(u.Slots), float64(u.KV), float64(u.Scratch)
+		}
 		if c.VRAM.Known {
 			v[colVRAMOthers] = c.VRAM.Value
 			if c.Own.Known {

@@ -23,19 +23,20 @@ type monitorPage struct {
 	paused time.Time // the end of the axis while paused; zero: it runs
 	inView bool
 
-	vram, ram, rate *widget.Chart
-	spans           []*widget.Chip
-	pause           *widget.IconButton
-	why             *fyne.Container
-	noCard, vramBox *fyne.Container
-	heat            *widget.Heat
-	tiers           *fyne.Container
-	tiersBox        *fyne.Container
-	sensors         *fyne.Container
-	sensorRows      map[string]*sensorRow
-	charts          *fyne.Container
-	scroll          *widget.PageScroll
-	root            *fyne.Container
+	ram, rate  *widget.Chart
+	cards      []*cardChart // one a card
+	spans      []*widget.Chip
+	pause      *widget.IconButton
+	why        *fyne.Container
+	noCard     *fyne.Container
+	heat       *widget.Heat
+	tiers      *fyne.Container
+	tiersBox   *fyne.Container
+	sensors    *fyne.Container
+	sensorRows map[string]*sensorRow
+	charts     *fyne.Container
+	scroll     *widget.PageScroll
+	root       *fyne.Container
 }
 
 // spans are the windows of time a person can choose.
@@ -46,18 +47,17 @@ var monitorSpans = []struct {
 
 func newMonitor(a *App) page {
 	p := &monitorPage{a: a, span: time.Minute, sensorRows: map[string]*sensorRow{}, why: widget.V(4), sensors: widget.Flow(10), tiers: widget.Flow(14)}
-	p.vram = widget.NewChart("VRAM", false)
 	p.ram = widget.NewChart("RAM", false)
 	p.rate = widget.NewChart(tr("Decode rate, tok/s"), true)
-	for _, c := range []*widget.Chart{p.vram, p.ram, p.rate} {
+	for _, c := range []*widget.Chart{p.ram, p.rate} {
 		c.OnCross = p.cross
 	}
 	p.heat = widget.NewHeat()
 	p.heat.Describe = describeExpert
 	p.noCard = widget.H(10, widget.NewText("VRAM").Bold(), widget.NewCaption(tr("No graphics card: everything is in RAM.")))
 	p.noCard.Hide()
-	p.vramBox = widget.Sized(0, 168, p.vram)
-	p.charts = widget.V(14, p.noCard, p.vramBox, widget.Sized(0, 190, p.ram), widget.Sized(0, 190, p.rate))
+	p.charts = widget.V(14)
+	p.layCharts()
 	p.tiersBox = widget.V(8, widget.NewHeading(tr("Where the experts live")),
 		widget.NewNote(tr("A row a layer, a column an expert. Colour is the layer of memory; brighter is used more.")), p.heat, p.tiers)
 	p.tiersBox.Hide()
@@ -130,7 +130,10 @@ func (p *monitorPage) togglePause() {
 }
 
 func (p *monitorPage) cross(at float64, on bool) {
-	for _, c := range []*widget.Chart{p.vram, p.ram, p.rate} {
+	for _, c := range p.cards {
+		c.chart.SetCross(at, on)
+	}
+	for _, c := range []*widget.Chart{p.ram, p.rate} {
 		c.SetCross(at, on)
 	}
 }
@@ -157,7 +160,7 @@ func (p *monitorPage) draw() {
 	h := p.a.history
 	begin, end := p.axis()
 	base := widget.ChartData{Begin: seconds(begin), End: seconds(end), Format: size, Gap: 3.5}
-	p.drawVRAM(base, begin)
+	p.drawCards(base, begin)
 	p.drawRAM(base, begin)
 	p.drawRate(base, begin)
 	last := h.last()
@@ -167,60 +170,6 @@ func (p *monitorPage) draw() {
 	p.drawWhy(last)
 	p.drawTiers(last)
 	p.drawSensors(last)
-}
-
-func (p *monitorPage) drawVRAM(d widget.ChartData, begin time.Time) {
-	h, last := p.a.history, p.a.history.last()
-	var v [][]float64
-	d.Times, v, _ = h.chart(begin, colVRAMOwn, colVRAMOthers)
-	reason := tr("no card is seen")
-	d.Empty = tr("measuring…")
-	if last != nil {
-		c := card(&last.sample)
-		switch {
-		case c == nil:
-			d.Times = nil
-		default:
-			reason = why(c.VRAM)
-			if c.Total.Known {
-				d.Max = c.Total.Value
-				d.Limits = []widget.Limit{{Value: c.Total.Value, Text: c.Name, Color: widget.ColorDim}}
-			}
-		}
-	}
-	if d.Times != nil {
-		d.Series = []widget.Series{
-			{Name: tr("this engine"), Color: widget.ColorVRAM, Fill: 0.85, Stack: true, Peak: true, Values: v[0], Why: reason},
-			{Name: tr("others"), Color: widget.ColorDim, Fill: 0.45, Stack: true, Peak: true, Values: v[1], Why: reason},
-		}
-		if e := p.byUse(begin); e != nil {
-			d.Series = append(e, d.Series[1])
-		}
-	}
-	none := last != nil && card(&last.sample) == nil
-	if p.noCard.Visible() != none {
-		p.noCard.Hidden, p.vramBox.Hidden = !none, none
-		p.charts.Refresh()
-	}
-	if !none {
-		p.vram.Set(d)
-	}
-}
-
-// byUse splits the engine's VRAM into weights, cache and scratch, when it
-// runs on the card and says so.
-func (p *monitorPage) byUse(begin time.Time) []widget.Series {
-	last := p.a.history.last()
-	c := card(&last.sample)
-	if c == nil || !c.Used {
-		return nil
-	}
-	_, v, _ := p.a.history.chart(begin, colWeights, colKV, colScratch)
-	return []widget.Series{
-		{Name: tr("weights"), Color: widget.ColorVRAM, Fill: 1, Stack: true, Peak: true, Values: v[0]},
-		{Name: tr("KV cache"), Color: widget.ColorVRAM, Fill: 0.65, Stack: true, Peak: true, Values: v[1]},
-		{Name: tr("work space"), Color: widget.ColorVRAM, Fill: 0.4, Stack: true, Peak: true, Values: v[2]},
-	}
 }
 
 func (p *monitorPage) drawRAM(d widget.ChartData, begin time.Time) {
@@ -270,7 +219,7 @@ func (p *monitorPage) drawRate(d widget.ChartData, begin time.Time) {
 
 // drawWhy says in sentences what holds the engine back.
 func (p *monitorPage) drawWhy(last *point) {
-	lines := slowness(last)
+	lines := slowness(last, p.a.history.before(last))
 	p.why.Objects = nil
 	if len(lines) > 0 {
 		p.why.Add(widget.NewHeading(tr("Why this speed")))
@@ -280,47 +229,6 @@ func (p *monitorPage) drawWhy(last *point) {
 	}
 	p.why.Refresh()
 }
-
-// slowness turns measured terms into sentences, the heaviest first.
-func slowness(p *point) []string {
-	if p == nil || !p.engine {
-		return nil
-	}
-	e, s := p.sample.Engine, &p.sample
-	var out []string
-	if s.Guard.Acting {
-		out = append(out, tr("The guard holds back to keep memory free: %s.", s.Guard.Step))
-	}
-	if s.Memory.FullAvg10.Known && s.Memory.FullAvg10.Value >= 5 {
-		out = append(out, tr("All programs waited for memory %.0f %% of the last 10 seconds: RAM is short.", s.Memory.FullAvg10.Value))
-	}
-	if e.MSPerStep > 0 && e.Use.Weights > 0 && e.Phase == "decode" {
-		if t := s.Tiers; t == nil {
-			out = append(out, tr("One token takes %.1f ms on %s with %d threads.", e.MSPerStep, orDash(e.Device), e.Threads))
-		}
-	}
-	if t := s.Tiers; t != nil {
-		all := t.VRAM + t.RAM + t.File
-		if all > 0 {
-			out = append(out, tr("Of the experts used, %.0f %% were in VRAM, %.0f %% in RAM and %.0f %% in the file.", pct(t.VRAM, all), pct(t.RAM, all), pct(t.File, all)))
-		}
-		if t.WaitMS > 0 {
-			out = append(out, tr("A token waits %.1f ms for experts that are not in VRAM.", t.WaitMS))
-		}
-	}
-	if e.Drafted > 0 {
-		out = append(out, tr("%.0f %% of the drafted tokens were right, which saves as many steps.", pct(e.Accepted, e.Drafted)))
-	}
-	if c := card(s); c != nil && !c.Used && c.WhyIdle != "" {
-		out = append(out, tr("%s is not used: %s.", c.Name, c.WhyIdle))
-	}
-	if s.Process.Swap.Known && s.Process.Swap.Value > 64*mib {
-		out = append(out, tr("%s of the engine is swapped out.", size(s.Process.Swap.Value)))
-	}
-	return out
-}
-
-func pct(part, all int64) float64 { return 100 * float64(part) / float64(all) }
 
 // drawTiers shows where the experts live, where the engine tells it.
 func (p *monitorPage) drawTiers(last *point) {
@@ -420,7 +328,7 @@ func (p *monitorPage) summary() string {
 			fmt.Fprintf(&b, "%s: %s\n", n, trim(v))
 		}
 	}
-	for _, l := range slowness(last) {
+	for _, l := range slowness(last, p.a.history.before(last)) {
 		fmt.Fprintln(&b, l)
 	}
 	return b.String()

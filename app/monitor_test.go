@@ -99,7 +99,7 @@ func TestMonitorDraws(t *testing.T) {
 	if d.Begin >= d.End || math.Abs(d.End-d.Begin-60) > 0.01 {
 		t.Errorf("the axis has %v s", d.End-d.Begin)
 	}
-	if v := p.vram.Data(); v.Max != 15.1*gib || len(v.Series) != 4 {
+	if v := p.cards[0].chart.Data(); v.Max != 15.1*gib || len(v.Series) != 6 {
 		t.Errorf("VRAM has top %v and %d series", v.Max, len(v.Series))
 	}
 	if p.heat.Data().Layers != 24 || p.tiersBox.Hidden {
@@ -146,7 +146,7 @@ func TestMonitorWithoutCard(t *testing.T) {
 	r.engine.tell(wire.Sample{Time: r.now, Memory: wire.Memory{Total: wire.Known(8*gib, "bytes", "x"), Available: wire.Known(4*gib, "bytes", "x")}})
 	r.pump()
 	p := r.a.page("monitor").(*monitorPage)
-	if p.noCard.Hidden || !p.vramBox.Hidden {
+	if p.noCard.Hidden || len(p.cards) != 0 || len(p.charts.Objects) != 3 {
 		t.Error("a machine without a card still has an empty VRAM chart")
 	}
 }
@@ -174,13 +174,105 @@ func TestSlownessInWords(t *testing.T) {
 	h := newHistory()
 	s := wire.Sample{Engine: wire.Engine{Phase: "decode", MSPerStep: 95, Use: wire.Use{Weights: 1}, Drafted: 50, Accepted: 40},
 		Memory: wire.Memory{FullAvg10: wire.Known(12, "percent", "")}, Tiers: &wire.Tiers{VRAM: 60, RAM: 30, File: 10, WaitMS: 40}}
-	got := strings.Join(slowness(h.add(s, true, time.Now())), "\n")
+	got := strings.Join(slowness(h.add(s, true, time.Now()), nil), "\n")
 	for _, want := range []string{"waited for memory 12 %", "60 % were in VRAM, 30 % in RAM and 10 % in the file", "waits 40.0 ms", "80 % of the drafted"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said:\n%s", want, got)
 		}
 	}
-	if slowness(nil) != nil || slowness(h.add(s, false, time.Now())) != nil {
+	if slowness(nil, nil) != nil || slowness(h.add(s, false, time.Now()), nil) != nil {
 		t.Error("something is said without an engine")
+	}
+}
+
+// Every card has its chart, by use where the engine tells it.
+func TestEveryCardHasItsChart(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.a.visit("monitor")
+	p := r.a.page("monitor").(*monitorPage)
+	b := func(v float64) wire.Reading { return wire.Known(v*gib, "bytes", "x") }
+	tell := func(cards ...wire.Card) {
+		r.engine.tell(wire.Sample{Time: r.now, Engine: wire.Engine{Phase: "decode", DecodeTokS: 30}, Cards: cards})
+		r.pump()
+		r.now = r.now.Add(time.Second)
+	}
+	one := wire.Card{PCI: "0000:03:00.0", Name: "Arc A770", Used: true, Total: b(15), VRAM: b(12), Own: b(11), Use: &wire.CardUse{Layers: 20, Weights: 4 * gib, KV: gib, Slots: 5 * gib, Scratch: gib / 2}}
+	two := wire.Card{PCI: "0000:07:00.0", Name: "Arc A770", Total: b(15), VRAM: b(1), Own: wire.Unknown("bytes", "", "not used"), WhyIdle: "nobody asked"}
+	for range 70 {
+		tell(one, two)
+	}
+	if len(p.cards) != 2 {
+		t.Fatalf("%d charts", len(p.cards))
+	}
+	sum := func(c *cardChart) (names string, last float64) {
+		for _, s := range c.chart.Data().Series {
+			names += s.Name + ";"
+			if v := s.Values[len(s.Values)-1]; !math.IsNaN(v) {
+				last += v
+			}
+		}
+		return names, last / gib
+	}
+	if names, all := sum(p.cards[0]); names != "weights;experts in use most;KV cache;work space;driver;others;" || all != 12 {
+		t.Errorf("the card in use: %s %v GiB", names, all)
+	}
+	if names, all := sum(p.cards[1]); names != "this engine;others;" || all != 1 {
+		t.Errorf("the idle card: %s %v GiB", names, all)
+	}
+	settle(r.a.win)
+	shot(t, r.a.win, "monitor-two-cards")
+	if got := texts(p.why); !strings.Contains(got, "Arc A770 is not used: nobody asked.") {
+		t.Errorf("why: %s", got)
+	}
+	// Both in use: the status line adds them up.
+	two.Used, two.VRAM = true, b(3)
+	tell(one, two)
+	if got := vramPart(&r.a.history.last().sample); got == nil || got.Text != "VRAM 15.0/30.0" {
+		t.Errorf("status: %+v", got)
+	}
+	tell(one)
+	if len(p.cards) != 1 {
+		t.Error("a card that went away keeps its chart")
+	}
+}
+
+// Of an hour of readings only the last keeps the map of the experts.
+func TestHistoryKeepsOneMap(t *testing.T) {
+	h := newHistory()
+	now := time.Now()
+	for i := range historyLength + 10 {
+		h.add(wire.Sample{Residency: &wire.Residency{Layers: 1, Experts: 1}}, true, now.Add(time.Duration(i)*time.Second))
+	}
+	n := 0
+	h.each(time.Time{}, func(p *point) {
+		if p.sample.Residency != nil {
+			n++
+		}
+	})
+	if n != 1 || h.last().sample.Residency == nil {
+		t.Errorf("%d maps are kept", n)
+	}
+}
+
+func TestSlownessOfCardsAndDisk(t *testing.T) {
+	h := newHistory()
+	now := time.Now()
+	faults := func(n float64) wire.Process {
+		return wire.Process{PID: 7, Major: wire.Known(n, "", "")}
+	}
+	s := wire.Sample{Process: faults(1000), Engine: wire.Engine{Phase: "decode", MSPerStep: 50, ReadBS: 19.2e9, BytesPerToken: 960 * mib, Threads: 2, Device: "H200", Queue: 2,
+		LayerTimes: &wire.Layers{Count: 48, CardMS: 0.2, CPUMS: 0.5, WaitMS: 0.1}},
+		CPU:   wire.CPU{Busy: wire.Known(90, "percent", ""), Process: wire.Known(100, "percent", ""), Cores: 2},
+		Tiers: &wire.Tiers{RAM: 1, File: 1, FileMS: 12.5, WaitMS: 13, DiskBS: 1.5e9, Linked: 5, LinkBS: 20e9, Guessed: 10, Right: 7, Given: gib}}
+	h.add(s, true, now)
+	s.Process = faults(1400)
+	p := h.add(s, true, now.Add(2*time.Second))
+	got := strings.Join(slowness(p, h.before(p)), "\n")
+	for _, want := range []string{"waited for the disk 200 times in the last second", "A step takes 50.0 ms on H200 with 2 threads and reads 960 MiB of weights, 19.2 GB/s.",
+		"0.20 ms on the card and 0.50 ms on the CPU", "more experts in VRAM would help", "waits 12.5 ms for experts from the file, which the disk gives at 1.50 GB/s",
+		"20.0 GB/s over the link", "70 % of the experts that were read ahead", "1.0 GiB of experts were given back", "Other programs keep 40 % of the CPU busy", "2 more requests"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not said:\n%s", want, got)
+		}
 	}
 }
