@@ -123,22 +123,17 @@ func (s *store) pad(w *worker, x []float32) []float32 {
 // Meanwhile as many rows of other at next are fetched.
 func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
-	if s.kind == kvF16 {
+	switch s.kind {
+	case kvF32:
+		quant.ScoresManyF32(dst, ldd, q, nq, s.dim, s.f32[at:], n, s.row)
+	case kvF16:
 		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row, other.halves(s, next))
-		return
-	}
-	for i := range nq {
-		dst, q := dst[i*ldd:i*ldd+n], q[i*s.dim:(i+1)*s.dim]
-		switch s.kind {
-		case kvF32:
-			for j := range dst {
-				dst[j] = quant.DotF32(q, s.f32[at+j*s.row:at+j*s.row+s.dim])
-			}
-		case kvQ8:
-			quant.ScoresQ8(dst, s.pad(w, q), s.q[at:], s.row)
-		case kvQ4:
-			quant.ScoresQ4(dst, s.pad(w, q), s.q[at:], s.row)
-		}
+	case kvQ8:
+		w.tile = room(w.tile, quant.CacheTile(s.wide))
+		quant.ScoresMany8(dst, ldd, q, nq, s.dim, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
+	case kvQ4:
+		w.tile = room(w.tile, quant.CacheTile(s.wide))
+		quant.ScoresMany4(dst, ldd, q, nq, s.dim, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
 	}
 }
 
@@ -151,37 +146,30 @@ func (s *store) halves(as *store, at place) []uint16 {
 	return s.f16[(at.head*s.ctx+at.pos%s.ctx)*s.row:]
 }
 
+// bytesAt is halves for rows in 8 and 4 bits.
+func (s *store) bytesAt(as *store, at place) []byte {
+	if s == nil || at.head < 0 || at.head >= s.heads || s.row != as.row || len(s.q) == 0 {
+		return nil
+	}
+	return s.q[(at.head*s.ctx+at.pos%s.ctx)*s.row:]
+}
+
 // mix adds to dst[i*ldd:][:width], for each of nq queries, the sum of p[i*ldp+j]
 // times the row at pos+j for n rows. width may be less than a row. Meanwhile as
 // many rows of other at next are fetched.
 func (s *store) mix(w *worker, dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
-	if s.kind == kvF16 {
+	switch s.kind {
+	case kvF32:
+		quant.MixManyF32(dst, ldd, width, p, ldp, nq, s.f32[at:], n, s.row)
+	case kvF16:
 		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row, other.halves(s, next))
-		return
-	}
-	for i := range nq {
-		dst, p := dst[i*ldd:i*ldd+width], p[i*ldp:i*ldp+n]
-		if s.kind == kvF32 {
-			for j, v := range p {
-				quant.AxpyF32(dst, v, s.f32[at+j*s.row:at+j*s.row+width])
-			}
-			continue
-		}
-		y := dst
-		if width != s.wide {
-			w.pad = room(w.pad, s.wide)
-			y = w.pad
-			clear(y)
-		}
-		if s.kind == kvQ8 {
-			quant.MixQ8(y, p, s.q[at:], s.row)
-		} else {
-			quant.MixQ4(y, p, s.q[at:], s.row)
-		}
-		if width != s.wide {
-			quant.AddF32(dst, y[:width])
-		}
+	case kvQ8:
+		w.tile = room(w.tile, quant.CacheTile(s.wide))
+		quant.MixMany8(dst, ldd, width, p, ldp, nq, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
+	case kvQ4:
+		w.tile = room(w.tile, quant.CacheTile(s.wide))
+		quant.MixMany4(dst, ldd, width, p, ldp, nq, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
 	}
 }
 

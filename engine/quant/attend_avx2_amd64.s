@@ -1,8 +1,7 @@
 #include "textflag.h"
 
 // Attention over cached rows on AVX2. n is the number of values of a row, a
-// multiple of 8 (of 64 for the 8- and 4-bit forms, cache.go); stride is the
-// distance of rows in bytes. A row's result does not depend on its neighbours.
+// multiple of 8; stride is the distance of rows in bytes. A row's result does not depend on its neighbours.
 
 // SUM4 adds the lanes of Y0, Y1, Y2, Y3 into the lanes of X0.
 #define SUM4 \
@@ -17,272 +16,204 @@
 	VEXTRACTF128 $1, Y0, X1; \
 	VADDPS X1, X0, X0
 
-// for r := range rows { dst[r] = sum of q[i] * half(k[r*stride+i]) }
-// func scoresF16x256(dst, q *float32, k *uint16, rows, n, stride int)
+// for r := range rows { dst[r] = sum of q[i] * key r, value i }
+// LOAD brings values of W bytes to floats.
+#define SCORES1(LOAD, W) \
+	MOVQ dst+0(FP), DI; \
+	MOVQ q+8(FP), R8; \
+	MOVQ k+16(FP), SI; \
+	MOVQ rows+24(FP), DX; \
+	MOVQ n+32(FP), R9; \
+	MOVQ stride+40(FP), R10; \
+	LEAQ (R10)(R10*2), R11; \
+	SUBQ $4, DX; \
+	JL ones; \
+fours: \
+	VXORPS X0, X0, X0; \
+	VXORPS X1, X1, X1; \
+	VXORPS X2, X2, X2; \
+	VXORPS X3, X3, X3; \
+	MOVQ SI, AX; \
+	MOVQ R8, BX; \
+	MOVQ R9, CX; \
+four: \
+	PREFETCHT0 (512*W)(AX); \
+	PREFETCHT0 (512*W)(AX)(R10*2); \
+	VMOVUPS (BX), Y4; \
+	LOAD (AX), Y5; \
+	LOAD (AX)(R10*1), Y6; \
+	LOAD (AX)(R10*2), Y7; \
+	LOAD (AX)(R11*1), Y8; \
+	VFMADD231PS Y4, Y5, Y0; \
+	VFMADD231PS Y4, Y6, Y1; \
+	VFMADD231PS Y4, Y7, Y2; \
+	VFMADD231PS Y4, Y8, Y3; \
+	ADDQ $32, BX; \
+	ADDQ $(8*W), AX; \
+	SUBQ $8, CX; \
+	JNZ four; \
+	SUM4; \
+	VMOVUPS X0, (DI); \
+	ADDQ $16, DI; \
+	LEAQ (SI)(R10*4), SI; \
+	SUBQ $4, DX; \
+	JGE fours; \
+ones: \
+	ADDQ $4, DX; \
+	JZ done; \
+one: \
+	VXORPS X0, X0, X0; \
+	MOVQ SI, AX; \
+	MOVQ R8, BX; \
+	MOVQ R9, CX; \
+eight: \
+	LOAD (AX), Y5; \
+	VFMADD231PS (BX), Y5, Y0; \
+	ADDQ $32, BX; \
+	ADDQ $(8*W), AX; \
+	SUBQ $8, CX; \
+	JNZ eight; \
+	SUM1; \
+	VMOVSS X0, (DI); \
+	ADDQ $4, DI; \
+	ADDQ R10, SI; \
+	DECQ DX; \
+	JNZ one; \
+done: \
+	VZEROUPPER; \
+	RET
+
+// for r := range rows { for i := range n { dst[i] += p[r] * row r, value i } }
+#define MIX1(LOAD, W) \
+	MOVQ dst+0(FP), DI; \
+	MOVQ p+8(FP), R8; \
+	MOVQ v+16(FP), SI; \
+	MOVQ rows+24(FP), DX; \
+	MOVQ n+32(FP), R9; \
+	MOVQ stride+40(FP), R10; \
+	SUBQ $64, R9; \
+	JL eights; \
+columns64: \
+	VMOVUPS (DI), Y0; \
+	VMOVUPS 32(DI), Y1; \
+	VMOVUPS 64(DI), Y2; \
+	VMOVUPS 96(DI), Y3; \
+	VMOVUPS 128(DI), Y4; \
+	VMOVUPS 160(DI), Y5; \
+	VMOVUPS 192(DI), Y6; \
+	VMOVUPS 224(DI), Y7; \
+	MOVQ SI, AX; \
+	MOVQ R8, BX; \
+	MOVQ DX, CX; \
+row64: \
+	VBROADCASTSS (BX), Y15; \
+	LOAD (AX), Y8; \
+	LOAD (8*W)(AX), Y9; \
+	LOAD (16*W)(AX), Y10; \
+	LOAD (24*W)(AX), Y11; \
+	VFMADD231PS Y15, Y8, Y0; \
+	VFMADD231PS Y15, Y9, Y1; \
+	VFMADD231PS Y15, Y10, Y2; \
+	VFMADD231PS Y15, Y11, Y3; \
+	LOAD (32*W)(AX), Y8; \
+	LOAD (40*W)(AX), Y9; \
+	LOAD (48*W)(AX), Y10; \
+	LOAD (56*W)(AX), Y11; \
+	VFMADD231PS Y15, Y8, Y4; \
+	VFMADD231PS Y15, Y9, Y5; \
+	VFMADD231PS Y15, Y10, Y6; \
+	VFMADD231PS Y15, Y11, Y7; \
+	PREFETCHT0 (AX)(R10*8); \
+	PREFETCHT0 64(AX)(R10*8); \
+	ADDQ R10, AX; \
+	ADDQ $4, BX; \
+	DECQ CX; \
+	JNZ row64; \
+	VMOVUPS Y0, (DI); \
+	VMOVUPS Y1, 32(DI); \
+	VMOVUPS Y2, 64(DI); \
+	VMOVUPS Y3, 96(DI); \
+	VMOVUPS Y4, 128(DI); \
+	VMOVUPS Y5, 160(DI); \
+	VMOVUPS Y6, 192(DI); \
+	VMOVUPS Y7, 224(DI); \
+	ADDQ $256, DI; \
+	ADDQ $(64*W), SI; \
+	SUBQ $64, R9; \
+	JGE columns64; \
+eights: \
+	ADDQ $64, R9; \
+	JZ done; \
+columns8: \
+	VMOVUPS (DI), Y0; \
+	MOVQ SI, AX; \
+	MOVQ R8, BX; \
+	MOVQ DX, CX; \
+row8: \
+	VBROADCASTSS (BX), Y15; \
+	LOAD (AX), Y8; \
+	VFMADD231PS Y15, Y8, Y0; \
+	ADDQ R10, AX; \
+	ADDQ $4, BX; \
+	DECQ CX; \
+	JNZ row8; \
+	VMOVUPS Y0, (DI); \
+	ADDQ $32, DI; \
+	ADDQ $(8*W), SI; \
+	SUBQ $8, R9; \
+	JNZ columns8; \
+done: \
+	VZEROUPPER; \
+	RET
+
+// func scoresF16x256(dst, q *float32, k unsafe.Pointer, rows, n, stride int)
 TEXT ·scoresF16x256(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ q+8(FP), R8
-	MOVQ k+16(FP), SI
-	MOVQ rows+24(FP), DX
-	MOVQ n+32(FP), R9
-	MOVQ stride+40(FP), R10
-	LEAQ (R10)(R10*2), R11
-	SUBQ $4, DX
-	JL ones
-fours:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ R9, CX
-four:
-	PREFETCHT0 1024(AX)
-	PREFETCHT0 1024(AX)(R10*2)
-	VMOVUPS (BX), Y4
-	VCVTPH2PS (AX), Y5
-	VCVTPH2PS (AX)(R10*1), Y6
-	VCVTPH2PS (AX)(R10*2), Y7
-	VCVTPH2PS (AX)(R11*1), Y8
-	VFMADD231PS Y4, Y5, Y0
-	VFMADD231PS Y4, Y6, Y1
-	VFMADD231PS Y4, Y7, Y2
-	VFMADD231PS Y4, Y8, Y3
-	ADDQ $32, BX
-	ADDQ $16, AX
-	SUBQ $8, CX
-	JNZ four
-	SUM4
-	VMOVUPS X0, (DI)
-	ADDQ $16, DI
-	LEAQ (SI)(R10*4), SI
-	SUBQ $4, DX
-	JGE fours
-ones:
-	ADDQ $4, DX
-	JZ done
-one:
-	VXORPS X0, X0, X0
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ R9, CX
-eight:
-	VCVTPH2PS (AX), Y5
-	VFMADD231PS (BX), Y5, Y0
-	ADDQ $32, BX
-	ADDQ $16, AX
-	SUBQ $8, CX
-	JNZ eight
-	SUM1
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-	ADDQ R10, SI
-	DECQ DX
-	JNZ one
-done:
-	VZEROUPPER
-	RET
+	SCORES1(VCVTPH2PS, 2)
 
-// for r := range rows { for i := range n { dst[i] += p[r] * half(v[r*stride+i]) } }
-// func mixF16x256(dst, p *float32, v *uint16, rows, n, stride int)
+// func scoresF32x256(dst, q *float32, k unsafe.Pointer, rows, n, stride int)
+TEXT ·scoresF32x256(SB), NOSPLIT, $0-48
+	SCORES1(VMOVUPS, 4)
+
+// func mixF16x256(dst, p *float32, v unsafe.Pointer, rows, n, stride int)
 TEXT ·mixF16x256(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ p+8(FP), R8
-	MOVQ v+16(FP), SI
-	MOVQ rows+24(FP), DX
-	MOVQ n+32(FP), R9
-	MOVQ stride+40(FP), R10
-	SUBQ $64, R9
-	JL eights
-columns64:
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ DX, CX
-row64:
-	VBROADCASTSS (BX), Y15
-	VCVTPH2PS (AX), Y8
-	VCVTPH2PS 16(AX), Y9
-	VCVTPH2PS 32(AX), Y10
-	VCVTPH2PS 48(AX), Y11
-	VFMADD231PS Y15, Y8, Y0
-	VFMADD231PS Y15, Y9, Y1
-	VFMADD231PS Y15, Y10, Y2
-	VFMADD231PS Y15, Y11, Y3
-	VCVTPH2PS 64(AX), Y8
-	VCVTPH2PS 80(AX), Y9
-	VCVTPH2PS 96(AX), Y10
-	VCVTPH2PS 112(AX), Y11
-	VFMADD231PS Y15, Y8, Y4
-	VFMADD231PS Y15, Y9, Y5
-	VFMADD231PS Y15, Y10, Y6
-	VFMADD231PS Y15, Y11, Y7
-	PREFETCHT0 (AX)(R10*8)
-	PREFETCHT0 64(AX)(R10*8)
-	ADDQ R10, AX
-	ADDQ $4, BX
-	DECQ CX
-	JNZ row64
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
-	ADDQ $256, DI
-	ADDQ $128, SI
-	SUBQ $64, R9
-	JGE columns64
-eights:
-	ADDQ $64, R9
-	JZ done
-columns8:
-	VMOVUPS (DI), Y0
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ DX, CX
-row8:
-	VBROADCASTSS (BX), Y15
-	VCVTPH2PS (AX), Y8
-	VFMADD231PS Y15, Y8, Y0
-	ADDQ R10, AX
-	ADDQ $4, BX
-	DECQ CX
-	JNZ row8
-	VMOVUPS Y0, (DI)
-	ADDQ $32, DI
-	ADDQ $16, SI
-	SUBQ $8, R9
-	JNZ columns8
-done:
-	VZEROUPPER
-	RET
+	MIX1(VCVTPH2PS, 2)
 
-// BYTES8 makes floats of the eight signed bytes at m.
-#define BYTES8(m, y) \
+// func mixF32x256(dst, p *float32, v unsafe.Pointer, rows, n, stride int)
+TEXT ·mixF32x256(SB), NOSPLIT, $0-48
+	MIX1(VMOVUPS, 4)
+
+// BYTES8 makes floats of the eight signed bytes at m, times Y15.
+#define BYTES8(m, to, y) \
 	VPMOVSXBD m, y; \
-	VCVTDQ2PS y, y
+	VCVTDQ2PS y, y; \
+	VMULPS Y15, y, y; \
+	VMOVUPS y, to
 
-// HALF8 spreads the half at m over y.
-#define HALF8(m, x, y) \
-	VPBROADCASTW m, x; \
-	VCVTPH2PS x, y
-
-// for r := range rows { s[b] = sum of q*v over block b; dst[r] = sum of d[b]*s[b] }
-// func scoresQ8x256(dst, q *float32, k *byte, rows, n, stride int)
-TEXT ·scoresQ8x256(SB), NOSPLIT, $0-48
+// for each of n blocks { dst[i] = d*q[i] }
+// func fromCache8x256(dst *float32, src *byte, n int, ahead uintptr)
+TEXT ·fromCache8x256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
-	MOVQ q+8(FP), R8
-	MOVQ k+16(FP), SI
-	MOVQ rows+24(FP), DX
-	MOVQ n+32(FP), R9
-	MOVQ stride+40(FP), R10
-row:
-	VXORPS X0, X0, X0
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ R9, CX
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ ahead+24(FP), R9
+	ADDQ SI, R9
 block:
-	PREFETCHT0 1024(AX)
-	HALF8((AX), X12, Y12)
-	BYTES8(2(AX), Y2)
-	BYTES8(10(AX), Y3)
-	BYTES8(18(AX), Y4)
-	BYTES8(26(AX), Y5)
-	VMULPS (BX), Y2, Y2
-	VMULPS 32(BX), Y3, Y3
-	VFMADD231PS 64(BX), Y4, Y2
-	VFMADD231PS 96(BX), Y5, Y3
-	BYTES8(34(AX), Y4)
-	BYTES8(42(AX), Y5)
-	BYTES8(50(AX), Y6)
-	BYTES8(58(AX), Y7)
-	VFMADD231PS 128(BX), Y4, Y2
-	VFMADD231PS 160(BX), Y5, Y3
-	VFMADD231PS 192(BX), Y6, Y2
-	VFMADD231PS 224(BX), Y7, Y3
-	VADDPS Y3, Y2, Y2
-	VFMADD231PS Y12, Y2, Y0
-	ADDQ $66, AX
-	ADDQ $256, BX
-	SUBQ $64, CX
-	JNZ block
-	SUM1
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-	ADDQ R10, SI
-	DECQ DX
-	JNZ row
-	VZEROUPPER
-	RET
-
-// for r := range rows { for i := range n { dst[i] += p[r]*d * v[i] } }
-// func mixQ8x256(dst, p *float32, v *byte, rows, n, stride int)
-TEXT ·mixQ8x256(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ p+8(FP), R8
-	MOVQ v+16(FP), SI
-	MOVQ rows+24(FP), DX
-	MOVQ n+32(FP), R9
-	MOVQ stride+40(FP), R10
-block:
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ DX, CX
-row:
-	HALF8((AX), X15, Y15)
-	VBROADCASTSS (BX), Y14
-	VMULPS Y14, Y15, Y15
-	BYTES8(2(AX), Y8)
-	BYTES8(10(AX), Y9)
-	BYTES8(18(AX), Y10)
-	BYTES8(26(AX), Y11)
-	VFMADD231PS Y15, Y8, Y0
-	VFMADD231PS Y15, Y9, Y1
-	VFMADD231PS Y15, Y10, Y2
-	VFMADD231PS Y15, Y11, Y3
-	BYTES8(34(AX), Y8)
-	BYTES8(42(AX), Y9)
-	BYTES8(50(AX), Y10)
-	BYTES8(58(AX), Y11)
-	VFMADD231PS Y15, Y8, Y4
-	VFMADD231PS Y15, Y9, Y5
-	VFMADD231PS Y15, Y10, Y6
-	VFMADD231PS Y15, Y11, Y7
-	PREFETCHT0 (AX)(R10*8)
-	ADDQ R10, AX
-	ADDQ $4, BX
-	DECQ CX
-	JNZ row
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
-	ADDQ $256, DI
+	PREFETCHT1 (R9)
+	PREFETCHT1 65(R9)
+	VPBROADCASTW (SI), X15
+	VCVTPH2PS X15, Y15
+	BYTES8(2(SI), (DI), Y0)
+	BYTES8(10(SI), 32(DI), Y1)
+	BYTES8(18(SI), 64(DI), Y2)
+	BYTES8(26(SI), 96(DI), Y3)
+	BYTES8(34(SI), 128(DI), Y4)
+	BYTES8(42(SI), 160(DI), Y5)
+	BYTES8(50(SI), 192(DI), Y6)
+	BYTES8(58(SI), 224(DI), Y7)
 	ADDQ $66, SI
-	SUBQ $64, R9
+	ADDQ $66, R9
+	ADDQ $256, DI
+	DECQ CX
 	JNZ block
 	VZEROUPPER
 	RET
@@ -290,132 +221,42 @@ row:
 DATA fifteen<>+0(SB)/4, $15
 GLOBL fifteen<>(SB), RODATA|NOPTR, $4
 
-// NIBBLES8 makes floats of the eight bytes at m: their low halves in lo, their
-// high halves in hi. Y13 holds 15.
-#define NIBBLES8(m, lo, hi) \
-	VPMOVZXBD m, lo; \
-	VPSRLD $4, lo, hi; \
-	VPAND Y13, lo, lo; \
-	VCVTDQ2PS lo, lo; \
-	VCVTDQ2PS hi, hi
+// NIBBLES8 makes floats of the eight bytes at m, times Y15 and plus Y14: of their
+// low halves at lo, of their high halves at hi. Y13 holds 15.
+#define NIBBLES8(m, lo, hi, a, b) \
+	VPMOVZXBD m, a; \
+	VPSRLD $4, a, b; \
+	VPAND Y13, a, a; \
+	VCVTDQ2PS a, a; \
+	VCVTDQ2PS b, b; \
+	VFMADD213PS Y14, Y15, a; \
+	VFMADD213PS Y14, Y15, b; \
+	VMOVUPS a, lo; \
+	VMOVUPS b, hi
 
-// for r := range rows { dst[r] = sum over blocks of d*(sum of q*v) + m*sums[b] }
-// func scoresQ4x256(dst, q, sums *float32, k *byte, rows, n, stride int)
-TEXT ·scoresQ4x256(SB), NOSPLIT, $0-56
+// for each of n blocks { dst[i] = d*q[i] + m }
+// func fromCache4x256(dst *float32, src *byte, n int, ahead uintptr)
+TEXT ·fromCache4x256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
-	MOVQ q+8(FP), R8
-	MOVQ sums+16(FP), R11
-	MOVQ k+24(FP), SI
-	MOVQ rows+32(FP), DX
-	MOVQ n+40(FP), R9
-	MOVQ stride+48(FP), R10
-	VPBROADCASTD fifteen<>(SB), Y13
-row:
-	VXORPS X0, X0, X0
-	VXORPS X10, X10, X10
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ R11, R12
-	MOVQ R9, CX
-block:
-	PREFETCHT0 1024(AX)
-	HALF8((AX), X12, Y12)
-	HALF8(2(AX), X11, Y11)
-	VFMADD231SS (R12), X11, X10
-	NIBBLES8(4(AX), Y2, Y3)
-	NIBBLES8(12(AX), Y4, Y5)
-	VMULPS (BX), Y2, Y2
-	VMULPS 128(BX), Y3, Y3
-	VFMADD231PS 32(BX), Y4, Y2
-	VFMADD231PS 160(BX), Y5, Y3
-	NIBBLES8(20(AX), Y4, Y5)
-	NIBBLES8(28(AX), Y6, Y7)
-	VFMADD231PS 64(BX), Y4, Y2
-	VFMADD231PS 192(BX), Y5, Y3
-	VFMADD231PS 96(BX), Y6, Y2
-	VFMADD231PS 224(BX), Y7, Y3
-	VADDPS Y3, Y2, Y2
-	VFMADD231PS Y12, Y2, Y0
-	ADDQ $36, AX
-	ADDQ $256, BX
-	ADDQ $4, R12
-	SUBQ $64, CX
-	JNZ block
-	SUM1
-	VADDSS X10, X0, X0
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-	ADDQ R10, SI
-	DECQ DX
-	JNZ row
-	VZEROUPPER
-	RET
-
-// for each block { for r := range rows { dst[i] += p[r]*d*v[i]; m += p[r]*m[r] }; dst[i] += m }
-// func mixQ4x256(dst, p *float32, v *byte, rows, n, stride int)
-TEXT ·mixQ4x256(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ p+8(FP), R8
-	MOVQ v+16(FP), SI
-	MOVQ rows+24(FP), DX
-	MOVQ n+32(FP), R9
-	MOVQ stride+40(FP), R10
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ ahead+24(FP), R9
+	ADDQ SI, R9
 	VPBROADCASTD fifteen<>(SB), Y13
 block:
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	VXORPS X12, X12, X12
-	MOVQ SI, AX
-	MOVQ R8, BX
-	MOVQ DX, CX
-row:
-	VBROADCASTSS (BX), Y14
-	HALF8(2(AX), X15, Y15)
-	VFMADD231PS Y14, Y15, Y12
-	HALF8((AX), X15, Y15)
-	VMULPS Y14, Y15, Y15
-	NIBBLES8(4(AX), Y8, Y9)
-	NIBBLES8(12(AX), Y10, Y11)
-	VFMADD231PS Y15, Y8, Y0
-	VFMADD231PS Y15, Y9, Y4
-	VFMADD231PS Y15, Y10, Y1
-	VFMADD231PS Y15, Y11, Y5
-	NIBBLES8(20(AX), Y8, Y9)
-	NIBBLES8(28(AX), Y10, Y11)
-	VFMADD231PS Y15, Y8, Y2
-	VFMADD231PS Y15, Y9, Y6
-	VFMADD231PS Y15, Y10, Y3
-	VFMADD231PS Y15, Y11, Y7
-	PREFETCHT0 (AX)(R10*8)
-	ADDQ R10, AX
-	ADDQ $4, BX
-	DECQ CX
-	JNZ row
-	VADDPS Y12, Y0, Y0
-	VADDPS Y12, Y1, Y1
-	VADDPS Y12, Y2, Y2
-	VADDPS Y12, Y3, Y3
-	VADDPS Y12, Y4, Y4
-	VADDPS Y12, Y5, Y5
-	VADDPS Y12, Y6, Y6
-	VADDPS Y12, Y7, Y7
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
-	ADDQ $256, DI
+	PREFETCHT1 (R9)
+	VPBROADCASTW (SI), X15
+	VCVTPH2PS X15, Y15
+	VPBROADCASTW 2(SI), X14
+	VCVTPH2PS X14, Y14
+	NIBBLES8(4(SI), (DI), 128(DI), Y0, Y1)
+	NIBBLES8(12(SI), 32(DI), 160(DI), Y2, Y3)
+	NIBBLES8(20(SI), 64(DI), 192(DI), Y4, Y5)
+	NIBBLES8(28(SI), 96(DI), 224(DI), Y6, Y7)
 	ADDQ $36, SI
-	SUBQ $64, R9
+	ADDQ $36, R9
+	ADDQ $256, DI
+	DECQ CX
 	JNZ block
 	VZEROUPPER
 	RET

@@ -1,9 +1,9 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Attention over cached rows of halves on AVX-512, for one to six queries
-// (attendmany_amd64.go). Each kernel fetches other rows of the same shape into
-// the second cache while it runs: those that are ahead bytes further on.
+// Attention over cached rows of halves, or of floats, on AVX-512, for one to six
+// queries (attendmany_amd64.go). Each kernel fetches other rows of the same shape
+// into the second cache while it runs: those that are ahead bytes further on.
 
 // SUM4 adds the lanes of four registers into the four lanes of X29.
 #define SUM4(a, b, c, d) \
@@ -59,10 +59,10 @@
 #define KEEP_5 KEEP_4; KEEP((R8)(R12*1), Z16, Z17, Z18, Z19)
 #define KEEP_6 KEEP_5; KEEP((R8)(R12*2), Z20, Z21, Z22, Z23)
 
-// for i := range N { for r := range rows { dst[i*ldd+r] = sum of q[i*n+c] * half(rows[r*stride+c]) } }
-// Four rows at a time; the last ones one by one, as four times the same row, so
+// for i := range N { for r := range rows { dst[i*ldd+r] = sum of q[i*n+c] * row r, value c } }
+// LOAD brings values of W bytes to floats. Four rows at a time; the last ones one by one, as four times the same row, so
 // that additions go in the same order.
-#define SCORES(ZERO, QUERIES, KEEP) \
+#define SCORES(LOAD, W, ZERO, QUERIES, KEEP) \
 	MOVQ p+0(FP), R15; \
 	MOVQ attend_dst(R15), DI; \
 	MOVQ attend_ldd(R15), R12; \
@@ -95,17 +95,17 @@ keys: \
 	ADDQ R13, R14; \
 	MOVQ attend_n(R15), CX; \
 columns: \
-	VCVTPH2PS (AX), Z24; \
-	VCVTPH2PS (AX)(R10*1), Z25; \
-	VCVTPH2PS (AX)(R10*2), Z26; \
-	VCVTPH2PS (AX)(R11*1), Z27; \
+	LOAD (AX), Z24; \
+	LOAD (AX)(R10*1), Z25; \
+	LOAD (AX)(R10*2), Z26; \
+	LOAD (AX)(R11*1), Z27; \
 	PREFETCHT1 (R9); \
 	PREFETCHT1 (R9)(R10*1); \
 	PREFETCHT1 (R9)(R10*2); \
 	PREFETCHT1 (R9)(R11*1); \
 	QUERIES; \
-	ADDQ $32, AX; \
-	ADDQ $32, R9; \
+	ADDQ $(16*W), AX; \
+	ADDQ $(16*W), R9; \
 	ADDQ $64, BX; \
 	ADDQ $64, R14; \
 	SUBQ $16, CX; \
@@ -131,27 +131,51 @@ done: \
 
 // func scoresF16by1x512(p *attend)
 TEXT ·scoresF16by1x512(SB), NOSPLIT, $0-8
-	SCORES(ZERO_1, QUERY_1, KEEP_1)
+	SCORES(VCVTPH2PS, 2, ZERO_1, QUERY_1, KEEP_1)
+
+// func scoresF32by1x512(p *attend)
+TEXT ·scoresF32by1x512(SB), NOSPLIT, $0-8
+	SCORES(VMOVUPS, 4, ZERO_1, QUERY_1, KEEP_1)
 
 // func scoresF16by2x512(p *attend)
 TEXT ·scoresF16by2x512(SB), NOSPLIT, $0-8
-	SCORES(ZERO_2, QUERY_2, KEEP_2)
+	SCORES(VCVTPH2PS, 2, ZERO_2, QUERY_2, KEEP_2)
+
+// func scoresF32by2x512(p *attend)
+TEXT ·scoresF32by2x512(SB), NOSPLIT, $0-8
+	SCORES(VMOVUPS, 4, ZERO_2, QUERY_2, KEEP_2)
 
 // func scoresF16by3x512(p *attend)
 TEXT ·scoresF16by3x512(SB), NOSPLIT, $0-8
-	SCORES(ZERO_3, QUERY_3, KEEP_3)
+	SCORES(VCVTPH2PS, 2, ZERO_3, QUERY_3, KEEP_3)
+
+// func scoresF32by3x512(p *attend)
+TEXT ·scoresF32by3x512(SB), NOSPLIT, $0-8
+	SCORES(VMOVUPS, 4, ZERO_3, QUERY_3, KEEP_3)
 
 // func scoresF16by4x512(p *attend)
 TEXT ·scoresF16by4x512(SB), NOSPLIT, $0-8
-	SCORES(ZERO_4, QUERY_4, KEEP_4)
+	SCORES(VCVTPH2PS, 2, ZERO_4, QUERY_4, KEEP_4)
+
+// func scoresF32by4x512(p *attend)
+TEXT ·scoresF32by4x512(SB), NOSPLIT, $0-8
+	SCORES(VMOVUPS, 4, ZERO_4, QUERY_4, KEEP_4)
 
 // func scoresF16by5x512(p *attend)
 TEXT ·scoresF16by5x512(SB), NOSPLIT, $0-8
-	SCORES(ZERO_5, QUERY_5, KEEP_5)
+	SCORES(VCVTPH2PS, 2, ZERO_5, QUERY_5, KEEP_5)
+
+// func scoresF32by5x512(p *attend)
+TEXT ·scoresF32by5x512(SB), NOSPLIT, $0-8
+	SCORES(VMOVUPS, 4, ZERO_5, QUERY_5, KEEP_5)
 
 // func scoresF16by6x512(p *attend)
 TEXT ·scoresF16by6x512(SB), NOSPLIT, $0-8
-	SCORES(ZERO_6, QUERY_6, KEEP_6)
+	SCORES(VCVTPH2PS, 2, ZERO_6, QUERY_6, KEEP_6)
+
+// func scoresF32by6x512(p *attend)
+TEXT ·scoresF32by6x512(SB), NOSPLIT, $0-8
+	SCORES(VMOVUPS, 4, ZERO_6, QUERY_6, KEEP_6)
 
 // WEIGHT adds 64 columns of a row, times its weight, to a query's sum.
 #define WEIGHT(mem, a, b, c, d) \
@@ -220,8 +244,8 @@ TEXT ·scoresF16by6x512(SB), NOSPLIT, $0-8
 	ADDQ R13, R14; \
 	MOVQ attend_count(R15), CX
 
-// for i := range N { for r := range rows { for c := range n { dst[i*ldd+c] += x[i*ldx+r] * half(rows[r*stride+c]) } } }
-#define MIX(TAKE, WEIGHTS, GIVE, TAKE16, WEIGHTS16, GIVE16) \
+// for i := range N { for r := range rows { for c := range n { dst[i*ldd+c] += x[i*ldx+r] * row r, value c } } }
+#define MIX(LOAD, W, TAKE, WEIGHTS, GIVE, TAKE16, WEIGHTS16, GIVE16) \
 	MOVQ p+0(FP), R15; \
 	MOVQ attend_dst(R15), DI; \
 	MOVQ attend_ldd(R15), R12; \
@@ -237,10 +261,10 @@ wide: \
 	TAKE; \
 	ROWS_FROM; \
 row: \
-	VCVTPH2PS (AX), Z24; \
-	VCVTPH2PS 32(AX), Z25; \
-	VCVTPH2PS 64(AX), Z26; \
-	VCVTPH2PS 96(AX), Z27; \
+	LOAD (AX), Z24; \
+	LOAD (16*W)(AX), Z25; \
+	LOAD (32*W)(AX), Z26; \
+	LOAD (48*W)(AX), Z27; \
 	PREFETCHT1 (R9); \
 	PREFETCHT1 64(R9); \
 	WEIGHTS; \
@@ -253,7 +277,7 @@ row: \
 	GIVE; \
 	ADDQ $256, DI; \
 	ADDQ $256, R8; \
-	ADDQ $128, SI; \
+	ADDQ $(64*W), SI; \
 	SUBQ $64, R11; \
 	JGE wide; \
 narrow: \
@@ -263,7 +287,7 @@ narrow16: \
 	TAKE16; \
 	ROWS_FROM; \
 row16: \
-	VCVTPH2PS (AX), Z24; \
+	LOAD (AX), Z24; \
 	PREFETCHT1 (R9); \
 	WEIGHTS16; \
 	ADDQ R10, AX; \
@@ -275,7 +299,7 @@ row16: \
 	GIVE16; \
 	ADDQ $64, DI; \
 	ADDQ $64, R8; \
-	ADDQ $32, SI; \
+	ADDQ $(16*W), SI; \
 	SUBQ $16, R11; \
 	JNZ narrow16; \
 done: \
@@ -284,24 +308,48 @@ done: \
 
 // func mixF16by1x512(p *attend)
 TEXT ·mixF16by1x512(SB), NOSPLIT, $0-8
-	MIX(TAKE_1, WEIGHT_1, GIVE_1, TAKE16_1, WEIGHT16_1, GIVE16_1)
+	MIX(VCVTPH2PS, 2, TAKE_1, WEIGHT_1, GIVE_1, TAKE16_1, WEIGHT16_1, GIVE16_1)
+
+// func mixF32by1x512(p *attend)
+TEXT ·mixF32by1x512(SB), NOSPLIT, $0-8
+	MIX(VMOVUPS, 4, TAKE_1, WEIGHT_1, GIVE_1, TAKE16_1, WEIGHT16_1, GIVE16_1)
 
 // func mixF16by2x512(p *attend)
 TEXT ·mixF16by2x512(SB), NOSPLIT, $0-8
-	MIX(TAKE_2, WEIGHT_2, GIVE_2, TAKE16_2, WEIGHT16_2, GIVE16_2)
+	MIX(VCVTPH2PS, 2, TAKE_2, WEIGHT_2, GIVE_2, TAKE16_2, WEIGHT16_2, GIVE16_2)
+
+// func mixF32by2x512(p *attend)
+TEXT ·mixF32by2x512(SB), NOSPLIT, $0-8
+	MIX(VMOVUPS, 4, TAKE_2, WEIGHT_2, GIVE_2, TAKE16_2, WEIGHT16_2, GIVE16_2)
 
 // func mixF16by3x512(p *attend)
 TEXT ·mixF16by3x512(SB), NOSPLIT, $0-8
-	MIX(TAKE_3, WEIGHT_3, GIVE_3, TAKE16_3, WEIGHT16_3, GIVE16_3)
+	MIX(VCVTPH2PS, 2, TAKE_3, WEIGHT_3, GIVE_3, TAKE16_3, WEIGHT16_3, GIVE16_3)
+
+// func mixF32by3x512(p *attend)
+TEXT ·mixF32by3x512(SB), NOSPLIT, $0-8
+	MIX(VMOVUPS, 4, TAKE_3, WEIGHT_3, GIVE_3, TAKE16_3, WEIGHT16_3, GIVE16_3)
 
 // func mixF16by4x512(p *attend)
 TEXT ·mixF16by4x512(SB), NOSPLIT, $0-8
-	MIX(TAKE_4, WEIGHT_4, GIVE_4, TAKE16_4, WEIGHT16_4, GIVE16_4)
+	MIX(VCVTPH2PS, 2, TAKE_4, WEIGHT_4, GIVE_4, TAKE16_4, WEIGHT16_4, GIVE16_4)
+
+// func mixF32by4x512(p *attend)
+TEXT ·mixF32by4x512(SB), NOSPLIT, $0-8
+	MIX(VMOVUPS, 4, TAKE_4, WEIGHT_4, GIVE_4, TAKE16_4, WEIGHT16_4, GIVE16_4)
 
 // func mixF16by5x512(p *attend)
 TEXT ·mixF16by5x512(SB), NOSPLIT, $0-8
-	MIX(TAKE_5, WEIGHT_5, GIVE_5, TAKE16_5, WEIGHT16_5, GIVE16_5)
+	MIX(VCVTPH2PS, 2, TAKE_5, WEIGHT_5, GIVE_5, TAKE16_5, WEIGHT16_5, GIVE16_5)
+
+// func mixF32by5x512(p *attend)
+TEXT ·mixF32by5x512(SB), NOSPLIT, $0-8
+	MIX(VMOVUPS, 4, TAKE_5, WEIGHT_5, GIVE_5, TAKE16_5, WEIGHT16_5, GIVE16_5)
 
 // func mixF16by6x512(p *attend)
 TEXT ·mixF16by6x512(SB), NOSPLIT, $0-8
-	MIX(TAKE_6, WEIGHT_6, GIVE_6, TAKE16_6, WEIGHT16_6, GIVE16_6)
+	MIX(VCVTPH2PS, 2, TAKE_6, WEIGHT_6, GIVE_6, TAKE16_6, WEIGHT16_6, GIVE16_6)
+
+// func mixF32by6x512(p *attend)
+TEXT ·mixF32by6x512(SB), NOSPLIT, $0-8
+	MIX(VMOVUPS, 4, TAKE_6, WEIGHT_6, GIVE_6, TAKE16_6, WEIGHT16_6, GIVE16_6)

@@ -2,9 +2,9 @@ package quant
 
 import "unsafe"
 
-// Several queries over the same cached rows. A row is brought from halves to
-// floats once for a few queries; what one query gets is the same bits as from
-// ScoresF16 and MixF16. next is where rows lie that will be read soon, as many
+// Several queries over the same cached rows. A row is brought to floats once for
+// a few queries; what one query gets is the same bits whatever others are in a
+// call, and for halves those of ScoresF16 and MixF16. next is where rows lie that will be read soon, as many
 // and as far apart as these: kernels that can fetch them into the second cache
 // meanwhile, which is what keeps memory busy while they multiply. It may be nil.
 
@@ -18,7 +18,7 @@ func ScoresManyF16(dst []float32, ldd int, q []float32, nq, n int, k []uint16, r
 	i := 0
 	if scores := active.Load().scoresMany; scores != nil && n > 0 {
 		_, _, _ = dst[(nq-1)*ldd+rows-1], q[nq*n-1], k[(rows-1)*stride+n-1]
-		i = scores(dst, ldd, q, nq, n, k, rows, stride, ahead(k, next))
+		i = scores(dst, ldd, q, nq, n, unsafe.Pointer(&k[0]), 2, rows, stride, ahead(k, next))
 	}
 	for ; i < nq; i++ {
 		ScoresF16(dst[i*ldd:i*ldd+rows], q[i*n:(i+1)*n], k, stride)
@@ -34,10 +34,91 @@ func MixManyF16(dst []float32, ldd, n int, p []float32, ldp, nq int, v []uint16,
 	i := 0
 	if mix := active.Load().mixMany; mix != nil && n > 0 {
 		_, _, _ = dst[(nq-1)*ldd+n-1], p[(nq-1)*ldp+rows-1], v[(rows-1)*stride+n-1]
-		i = mix(dst, ldd, n, p, ldp, nq, v, rows, stride, ahead(v, next))
+		i = mix(dst, ldd, n, p, ldp, nq, unsafe.Pointer(&v[0]), 2, rows, stride, ahead(v, next))
 	}
 	for ; i < nq; i++ {
 		MixF16(dst[i*ldd:i*ldd+n], p[i*ldp:i*ldp+rows], v, stride)
+	}
+}
+
+// ScoresManyF32 is ScoresManyF16 for rows of floats.
+func ScoresManyF32(dst []float32, ldd int, q []float32, nq, n int, k []float32, rows, stride int) {
+	if nq == 0 || rows == 0 || n == 0 {
+		return
+	}
+	_, _, _ = dst[(nq-1)*ldd+rows-1], q[nq*n-1], k[(rows-1)*stride+n-1]
+	i := 0
+	if scores := active.Load().scoresMany; scores != nil {
+		i = scores(dst, ldd, q, nq, n, unsafe.Pointer(&k[0]), 4, rows, stride, 0)
+	}
+	for ; i < nq; i++ {
+		for r := range rows {
+			dst[i*ldd+r] = DotF32(q[i*n:(i+1)*n], k[r*stride:])
+		}
+	}
+}
+
+// MixManyF32 is MixManyF16 for rows of floats.
+func MixManyF32(dst []float32, ldd, n int, p []float32, ldp, nq int, v []float32, rows, stride int) {
+	if nq == 0 || rows == 0 || n == 0 {
+		return
+	}
+	_, _, _ = dst[(nq-1)*ldd+n-1], p[(nq-1)*ldp+rows-1], v[(rows-1)*stride+n-1]
+	i := 0
+	if mix := active.Load().mixMany; mix != nil {
+		i = mix(dst, ldd, n, p, ldp, nq, unsafe.Pointer(&v[0]), 4, rows, stride, 0)
+	}
+	for ; i < nq; i++ {
+		for r := range rows {
+			AxpyF32(dst[i*ldd:i*ldd+n], p[i*ldp+r], v[r*stride:])
+		}
+	}
+}
+
+// CacheTile is the length of the buffer that a call over rows in 8 or 4 bits of
+// wide values needs: a few rows as floats, which stay in the first cache.
+func CacheTile(wide int) int { return tileRows(wide) * wide }
+
+func tileRows(wide int) int { return max(4, min(32, 4096/max(1, wide)&^3)) }
+
+// ScoresMany8 is ScoresManyF16 for 8-bit rows of wide values (a multiple of 64)
+// that follow each other, of which the first n take part.
+func ScoresMany8(dst []float32, ldd int, q []float32, nq, n int, k []byte, rows, wide int, next []byte, tile []float32) {
+	size, step := Cache8Bytes(wide), tileRows(wide)
+	for r := 0; r < rows; r += step {
+		m := min(step, rows-r)
+		vec.fromCache8(tile[:m*wide], k[r*size:(r+m)*size], ahead(k, next))
+		ScoresManyF32(dst[r:], ldd, q, nq, n, tile, m, wide)
+	}
+}
+
+// MixMany8 is MixManyF16 for 8-bit rows, as ScoresMany8.
+func MixMany8(dst []float32, ldd, n int, p []float32, ldp, nq int, v []byte, rows, wide int, next []byte, tile []float32) {
+	size, step := Cache8Bytes(wide), tileRows(wide)
+	for r := 0; r < rows; r += step {
+		m := min(step, rows-r)
+		vec.fromCache8(tile[:m*wide], v[r*size:(r+m)*size], ahead(v, next))
+		MixManyF32(dst, ldd, n, p[r:], ldp, nq, tile, m, wide)
+	}
+}
+
+// ScoresMany4 is ScoresMany8 for 4-bit rows.
+func ScoresMany4(dst []float32, ldd int, q []float32, nq, n int, k []byte, rows, wide int, next []byte, tile []float32) {
+	size, step := Cache4Bytes(wide), tileRows(wide)
+	for r := 0; r < rows; r += step {
+		m := min(step, rows-r)
+		vec.fromCache4(tile[:m*wide], k[r*size:(r+m)*size], ahead(k, next))
+		ScoresManyF32(dst[r:], ldd, q, nq, n, tile, m, wide)
+	}
+}
+
+// MixMany4 is MixMany8 for 4-bit rows.
+func MixMany4(dst []float32, ldd, n int, p []float32, ldp, nq int, v []byte, rows, wide int, next []byte, tile []float32) {
+	size, step := Cache4Bytes(wide), tileRows(wide)
+	for r := 0; r < rows; r += step {
+		m := min(step, rows-r)
+		vec.fromCache4(tile[:m*wide], v[r*size:(r+m)*size], ahead(v, next))
+		MixManyF32(dst, ldd, n, p[r:], ldp, nq, tile, m, wide)
 	}
 }
 

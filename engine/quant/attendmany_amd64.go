@@ -3,39 +3,100 @@ package quant
 import "unsafe"
 
 //go:noescape
-func scores3x256(dst, q *float32, k *uint16, rows, n, stride, ldd int, ahead uintptr)
+func scoresF16by3x256(dst, q *float32, k unsafe.Pointer, rows, n, stride, ldd int, ahead uintptr)
 
 //go:noescape
-func mix3x256(dst, p *float32, v *uint16, rows, n, stride, ldd, ldp int, ahead uintptr)
+func mixF16by3x256(dst, p *float32, v unsafe.Pointer, rows, n, stride, ldd, ldp int, ahead uintptr)
 
-// scoresManyAVX2 does three queries at a time and leaves the rest.
-func scoresManyAVX2(dst []float32, ldd int, q []float32, nq, n int, k []uint16, rows, stride int, ahead uintptr) (i int) {
-	fours := rows &^ 3
-	if n%8 != 0 || fours == 0 {
-		return 0
-	}
-	for ; i+3 <= nq; i += 3 {
-		scores3x256(&dst[i*ldd], &q[i*n], &k[0], fours, n, 2*stride, 4*ldd, ahead)
-		for j := i; j < i+3 && fours < rows; j++ {
-			scoresF16x256(&dst[j*ldd+fours], &q[j*n], &k[fours*stride], rows-fours, n, 2*stride)
-		}
-	}
-	return i
+//go:noescape
+func scoresF16x256(dst, q *float32, k unsafe.Pointer, rows, n, stride int)
+
+//go:noescape
+func mixF16x256(dst, p *float32, v unsafe.Pointer, rows, n, stride int)
+
+//go:noescape
+func scoresF32by3x256(dst, q *float32, k unsafe.Pointer, rows, n, stride, ldd int, ahead uintptr)
+
+//go:noescape
+func mixF32by3x256(dst, p *float32, v unsafe.Pointer, rows, n, stride, ldd, ldp int, ahead uintptr)
+
+//go:noescape
+func scoresF32x256(dst, q *float32, k unsafe.Pointer, rows, n, stride int)
+
+//go:noescape
+func mixF32x256(dst, p *float32, v unsafe.Pointer, rows, n, stride int)
+
+//go:noescape
+func fromCache8x256(dst *float32, src *byte, n int, ahead uintptr)
+
+//go:noescape
+func fromCache4x256(dst *float32, src *byte, n int, ahead uintptr)
+
+func fromCache8AVX2(dst []float32, src []byte, ahead uintptr) {
+	fromCache8x256(&dst[0], &src[0], len(dst)/cacheBlock, ahead)
 }
 
-// mixManyAVX2 does three queries at a time and leaves the rest.
-func mixManyAVX2(dst []float32, ldd, n int, p []float32, ldp, nq int, v []uint16, rows, stride int, ahead uintptr) (i int) {
-	wide := n &^ 31
-	if wide == 0 {
+func fromCache4AVX2(dst []float32, src []byte, ahead uintptr) {
+	fromCache4x256(&dst[0], &src[0], len(dst)/cacheBlock, ahead)
+}
+
+// scoresManyAVX2 takes rows of values of size bytes; it leaves queries of odd
+// lengths.
+func scoresManyAVX2(dst []float32, ldd int, q []float32, nq, n int, k unsafe.Pointer, size, rows, stride int, ahead uintptr) (i int) {
+	if n%8 != 0 {
 		return 0
 	}
-	for ; i+3 <= nq; i += 3 {
-		mix3x256(&dst[i*ldd], &p[i*ldp], &v[0], rows, wide, 2*stride, 4*ldd, 4*ldp, ahead)
-		for j := i; j < i+3 && wide < n; j++ {
-			mixF16AVX2(dst[j*ldd+wide:j*ldd+n], p[j*ldp:j*ldp+rows], v[wide:], stride)
+	fours := rows &^ 3
+	for ; i < nq; i++ {
+		from := 0
+		if i+3 <= nq && fours > 0 && i%3 == 0 {
+			if size == 2 {
+				scoresF16by3x256(&dst[i*ldd], &q[i*n], k, fours, n, 2*stride, 4*ldd, ahead)
+			} else {
+				scoresF32by3x256(&dst[i*ldd], &q[i*n], k, fours, n, 4*stride, 4*ldd, ahead)
+			}
+		}
+		if i/3*3+3 <= nq {
+			from = fours
+		}
+		switch rest := unsafe.Add(k, from*stride*size); {
+		case from == rows:
+		case size == 2:
+			scoresF16x256(&dst[i*ldd+from], &q[i*n], rest, rows-from, n, 2*stride)
+		default:
+			scoresF32x256(&dst[i*ldd+from], &q[i*n], rest, rows-from, n, 4*stride)
 		}
 	}
-	return i
+	return nq
+}
+
+// mixManyAVX2 is the same for sums of values.
+func mixManyAVX2(dst []float32, ldd, n int, p []float32, ldp, nq int, v unsafe.Pointer, size, rows, stride int, ahead uintptr) (i int) {
+	if n%8 != 0 {
+		return 0
+	}
+	wide := n &^ 31
+	for ; i < nq; i++ {
+		from := 0
+		if i+3 <= nq && wide > 0 && i%3 == 0 {
+			if size == 2 {
+				mixF16by3x256(&dst[i*ldd], &p[i*ldp], v, rows, wide, 2*stride, 4*ldd, 4*ldp, ahead)
+			} else {
+				mixF32by3x256(&dst[i*ldd], &p[i*ldp], v, rows, wide, 4*stride, 4*ldd, 4*ldp, ahead)
+			}
+		}
+		if i/3*3+3 <= nq {
+			from = wide
+		}
+		switch rest := unsafe.Add(v, from*size); {
+		case from == n:
+		case size == 2:
+			mixF16x256(&dst[i*ldd+from], &p[i*ldp], rest, rows, n-from, 2*stride)
+		default:
+			mixF32x256(&dst[i*ldd+from], &p[i*ldp], rest, rows, n-from, 4*stride)
+		}
+	}
+	return nq
 }
 
 // attend is the argument of the kernels in attend_avx512_amd64.s, which read it.
@@ -45,7 +106,7 @@ type attend struct {
 	ldd    uintptr
 	x      unsafe.Pointer // float32: queries of n values, or weights of rows, ldx apart
 	ldx    uintptr
-	rows   unsafe.Pointer // halves, stride apart
+	rows   unsafe.Pointer // halves or floats, stride apart
 	stride uintptr
 	count  int     // of rows
 	n      int     // values of a row that take part: a multiple of 16
@@ -71,6 +132,24 @@ func scoresF16by5x512(p *attend)
 func scoresF16by6x512(p *attend)
 
 //go:noescape
+func scoresF32by1x512(p *attend)
+
+//go:noescape
+func scoresF32by2x512(p *attend)
+
+//go:noescape
+func scoresF32by3x512(p *attend)
+
+//go:noescape
+func scoresF32by4x512(p *attend)
+
+//go:noescape
+func scoresF32by5x512(p *attend)
+
+//go:noescape
+func scoresF32by6x512(p *attend)
+
+//go:noescape
 func mixF16by1x512(p *attend)
 
 //go:noescape
@@ -88,66 +167,134 @@ func mixF16by5x512(p *attend)
 //go:noescape
 func mixF16by6x512(p *attend)
 
+//go:noescape
+func mixF32by1x512(p *attend)
+
+//go:noescape
+func mixF32by2x512(p *attend)
+
+//go:noescape
+func mixF32by3x512(p *attend)
+
+//go:noescape
+func mixF32by4x512(p *attend)
+
+//go:noescape
+func mixF32by5x512(p *attend)
+
+//go:noescape
+func mixF32by6x512(p *attend)
+
 // share gives how many of nq queries to take next: at most 6, and as even as can be.
 func share(nq int) int {
 	calls := (nq + 5) / 6
 	return (nq + calls - 1) / calls
 }
 
-// scoresManyAVX512 does all queries.
-func scoresManyAVX512(dst []float32, ldd int, q []float32, nq, n int, k []uint16, rows, stride int, ahead uintptr) int {
+// scoresManyAVX512 does all queries of lengths that are multiples of 16.
+func scoresManyAVX512(dst []float32, ldd int, q []float32, nq, n int, k unsafe.Pointer, size, rows, stride int, ahead uintptr) int {
 	if n%16 != 0 {
-		return scoresManyAVX2(dst, ldd, q, nq, n, k, rows, stride, ahead)
+		return scoresManyAVX2(dst, ldd, q, nq, n, k, size, rows, stride, ahead)
 	}
-	a := attend{ldd: uintptr(4 * ldd), rows: unsafe.Pointer(&k[0]), stride: uintptr(2 * stride), count: rows, n: n, ahead: ahead}
+	a := attend{ldd: uintptr(4 * ldd), rows: k, stride: uintptr(size * stride), count: rows, n: n, ahead: ahead}
 	for i := 0; i < nq; {
 		a.dst, a.x = unsafe.Pointer(&dst[i*ldd]), unsafe.Pointer(&q[i*n])
 		m := share(nq - i)
-		switch m {
-		case 1:
-			scoresF16by1x512(&a)
-		case 2:
-			scoresF16by2x512(&a)
-		case 3:
-			scoresF16by3x512(&a)
-		case 4:
-			scoresF16by4x512(&a)
-		case 5:
-			scoresF16by5x512(&a)
-		default:
-			scoresF16by6x512(&a)
+		if size == 2 {
+			scoresF16x512(&a, m)
+		} else {
+			scoresF32x512(&a, m)
 		}
 		i, a.ahead = i+m, 0
 	}
 	return nq
 }
 
-// mixManyAVX512 does all queries.
-func mixManyAVX512(dst []float32, ldd, n int, p []float32, ldp, nq int, v []uint16, rows, stride int, ahead uintptr) int {
+// mixManyAVX512 does all queries of lengths that are multiples of 16.
+func mixManyAVX512(dst []float32, ldd, n int, p []float32, ldp, nq int, v unsafe.Pointer, size, rows, stride int, ahead uintptr) int {
 	if n%16 != 0 {
-		return mixManyAVX2(dst, ldd, n, p, ldp, nq, v, rows, stride, ahead)
+		return mixManyAVX2(dst, ldd, n, p, ldp, nq, v, size, rows, stride, ahead)
 	}
-	a := attend{ldd: uintptr(4 * ldd), ldx: uintptr(4 * ldp), rows: unsafe.Pointer(&v[0]), stride: uintptr(2 * stride), count: rows, n: n, ahead: ahead}
+	a := attend{ldd: uintptr(4 * ldd), ldx: uintptr(4 * ldp), rows: v, stride: uintptr(size * stride), count: rows, n: n, ahead: ahead}
 	for i := 0; i < nq; {
 		a.dst, a.x = unsafe.Pointer(&dst[i*ldd]), unsafe.Pointer(&p[i*ldp])
 		m := share(nq - i)
-		switch m {
-		case 1:
-			mixF16by1x512(&a)
-		case 2:
-			mixF16by2x512(&a)
-		case 3:
-			mixF16by3x512(&a)
-		case 4:
-			mixF16by4x512(&a)
-		case 5:
-			mixF16by5x512(&a)
-		default:
-			mixF16by6x512(&a)
+		if size == 2 {
+			mixF16x512(&a, m)
+		} else {
+			mixF32x512(&a, m)
 		}
 		i, a.ahead = i+m, 0
 	}
 	return nq
+}
+
+func scoresF16x512(a *attend, m int) {
+	switch m {
+	case 1:
+		scoresF16by1x512(a)
+	case 2:
+		scoresF16by2x512(a)
+	case 3:
+		scoresF16by3x512(a)
+	case 4:
+		scoresF16by4x512(a)
+	case 5:
+		scoresF16by5x512(a)
+	default:
+		scoresF16by6x512(a)
+	}
+}
+
+func scoresF32x512(a *attend, m int) {
+	switch m {
+	case 1:
+		scoresF32by1x512(a)
+	case 2:
+		scoresF32by2x512(a)
+	case 3:
+		scoresF32by3x512(a)
+	case 4:
+		scoresF32by4x512(a)
+	case 5:
+		scoresF32by5x512(a)
+	default:
+		scoresF32by6x512(a)
+	}
+}
+
+func mixF16x512(a *attend, m int) {
+	switch m {
+	case 1:
+		mixF16by1x512(a)
+	case 2:
+		mixF16by2x512(a)
+	case 3:
+		mixF16by3x512(a)
+	case 4:
+		mixF16by4x512(a)
+	case 5:
+		mixF16by5x512(a)
+	default:
+		mixF16by6x512(a)
+	}
+}
+
+func mixF32x512(a *attend, m int) {
+	switch m {
+	case 1:
+		mixF32by1x512(a)
+	case 2:
+		mixF32by2x512(a)
+	case 3:
+		mixF32by3x512(a)
+	case 4:
+		mixF32by4x512(a)
+	case 5:
+		mixF32by5x512(a)
+	default:
+		mixF32by6x512(a)
+	}
 }
 
 // avx512Vec is the AVX2 operations, 32-byte registers being as fast on Zen 4,
@@ -159,7 +306,7 @@ var avx512Vec = func() vecOps {
 			scoresF16AVX2(dst, q, k, stride)
 			return
 		}
-		scoresManyAVX512(dst, len(dst), q, 1, len(q), k, len(dst), stride, 0)
+		scoresManyAVX512(dst, len(dst), q, 1, len(q), unsafe.Pointer(&k[0]), 2, len(dst), stride, 0)
 	}
 	return v
 }()

@@ -19,9 +19,9 @@ func BenchmarkAttendStream(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		size int // bytes of a row
-		run  func(mem []byte, q, s, y []float32, nq int)
+		run  func(mem []byte, q, s, y, tile []float32, nq int)
 	}{
-		{"f16", 2 * n, func(mem []byte, q, s, y []float32, nq int) {
+		{"f16", 2 * n, func(mem []byte, q, s, y, tile []float32, nq int) {
 			k := unsafe.Slice((*uint16)(unsafe.Pointer(&mem[0])), len(mem)/2)
 			v := k[len(k)/2:]
 			for at := 0; at < len(k)/2; at += block * n {
@@ -29,22 +29,18 @@ func BenchmarkAttendStream(b *testing.B) {
 				MixManyF16(y, n, n, s, block, nq, v[at:], block, n, k[at+block*n:])
 			}
 		}},
-		{"q8", Cache8Bytes(n), func(mem []byte, q, s, y []float32, nq int) {
+		{"q8", Cache8Bytes(n), func(mem []byte, q, s, y, tile []float32, nq int) {
 			size := Cache8Bytes(n)
-			for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > 0; k, v = k[block*size:], v[block*size:] {
-				for i := range nq {
-					ScoresQ8(s[i*block:(i+1)*block], q[i*n:(i+1)*n], k, size)
-					MixQ8(y[i*n:(i+1)*n], s[i*block:(i+1)*block], v, size)
-				}
+			for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > block*size; k, v = k[block*size:], v[block*size:] {
+				ScoresMany8(s, block, q, nq, n, k, block, n, v, tile)
+				MixMany8(y, n, n, s, block, nq, v, block, n, k[block*size:], tile)
 			}
 		}},
-		{"q4", Cache4Bytes(n), func(mem []byte, q, s, y []float32, nq int) {
+		{"q4", Cache4Bytes(n), func(mem []byte, q, s, y, tile []float32, nq int) {
 			size := Cache4Bytes(n)
-			for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > 0; k, v = k[block*size:], v[block*size:] {
-				for i := range nq {
-					ScoresQ4(s[i*block:(i+1)*block], q[i*n:(i+1)*n], k, size)
-					MixQ4(y[i*n:(i+1)*n], s[i*block:(i+1)*block], v, size)
-				}
+			for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > block*size; k, v = k[block*size:], v[block*size:] {
+				ScoresMany4(s, block, q, nq, n, k, block, n, v, tile)
+				MixMany4(y, n, n, s, block, nq, v, block, n, k[block*size:], tile)
 			}
 		}},
 	} {
@@ -66,7 +62,7 @@ func BenchmarkAttendStream(b *testing.B) {
 							var wg sync.WaitGroup
 							for i := range threads {
 								wg.Go(func() {
-									c.run(mem[i], q, make([]float32, nq*block), make([]float32, nq*n), nq)
+									c.run(mem[i], q, make([]float32, nq*block), make([]float32, nq*n), make([]float32, CacheTile(n)), nq)
 								})
 							}
 							wg.Wait()

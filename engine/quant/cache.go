@@ -87,8 +87,22 @@ func toInt(v float32, lo, hi int32) int32 {
 	return int32(math.RoundToEven(float64(v)))
 }
 
-// FromCache8 writes the len(dst) values of an 8-bit row.
+// FromCache8 writes the len(dst) values of an 8-bit row, or of several that
+// follow each other.
 func FromCache8(dst []float32, row []byte) {
+	if n := len(dst) / cacheBlock; n > 0 {
+		vec.fromCache8(dst[:n*cacheBlock], row[:n*cache8Bytes], 0)
+	}
+}
+
+// FromCache4 is FromCache8 for 4-bit rows.
+func FromCache4(dst []float32, row []byte) {
+	if n := len(dst) / cacheBlock; n > 0 {
+		vec.fromCache4(dst[:n*cacheBlock], row[:n*cache4Bytes], 0)
+	}
+}
+
+func plainFromCache8(dst []float32, row []byte, _ uintptr) {
 	for len(dst) >= cacheBlock {
 		d := half(row)
 		for i := range cacheBlock {
@@ -98,8 +112,9 @@ func FromCache8(dst []float32, row []byte) {
 	}
 }
 
-// FromCache4 writes the len(dst) values of a 4-bit row.
-func FromCache4(dst []float32, row []byte) {
+// A nibble times a half is exact in float32, so that nothing depends on whether
+// the sum is fused.
+func plainFromCache4(dst []float32, row []byte, _ uintptr) {
 	for len(dst) >= cacheBlock {
 		d, m := half(row), half(row[2:])
 		for i := range cacheBlock / 2 {
@@ -107,97 +122,5 @@ func FromCache4(dst []float32, row []byte) {
 			dst[i+32] = d*float32(row[4+i]>>4) + m
 		}
 		dst, row = dst[cacheBlock:], row[cache4Bytes:]
-	}
-}
-
-// ScoresQ8 writes the products of q with len(dst) 8-bit rows that start stride
-// bytes apart. len(q) is a multiple of 64.
-func ScoresQ8(dst, q []float32, k []byte, stride int) {
-	if len(dst) > 0 {
-		vec.scoresQ8(dst, q, k[:(len(dst)-1)*stride+Cache8Bytes(len(q))], stride)
-	}
-}
-
-// MixQ8 adds the sum of p[i] times 8-bit row i to dst.
-func MixQ8(dst, p []float32, v []byte, stride int) {
-	if len(p) > 0 {
-		vec.mixQ8(dst, p, v[:(len(p)-1)*stride+Cache8Bytes(len(dst))], stride)
-	}
-}
-
-// ScoresQ4 is ScoresQ8 for 4-bit rows.
-func ScoresQ4(dst, q []float32, k []byte, stride int) {
-	if len(dst) > 0 {
-		vec.scoresQ4(dst, q, k[:(len(dst)-1)*stride+Cache4Bytes(len(q))], stride)
-	}
-}
-
-// MixQ4 is MixQ8 for 4-bit rows.
-func MixQ4(dst, p []float32, v []byte, stride int) {
-	if len(p) > 0 {
-		vec.mixQ4(dst, p, v[:(len(p)-1)*stride+Cache4Bytes(len(dst))], stride)
-	}
-}
-
-func plainScoresQ8(dst, q []float32, k []byte, stride int) {
-	for r := range dst {
-		row := k[r*stride:]
-		var s float32
-		for b := 0; b+cacheBlock <= len(q); b += cacheBlock {
-			var t float32
-			for i, v := range q[b : b+cacheBlock] {
-				t += v * float32(int8(row[2+i]))
-			}
-			s += t * half(row)
-			row = row[cache8Bytes:]
-		}
-		dst[r] = s
-	}
-}
-
-func plainMixQ8(dst, p []float32, v []byte, stride int) {
-	for r, s := range p {
-		row := v[r*stride:]
-		for b := 0; b+cacheBlock <= len(dst); b += cacheBlock {
-			d := s * half(row)
-			y := dst[b : b+cacheBlock]
-			for i := range y {
-				y[i] += d * float32(int8(row[2+i]))
-			}
-			row = row[cache8Bytes:]
-		}
-	}
-}
-
-func plainScoresQ4(dst, q []float32, k []byte, stride int) {
-	for r := range dst {
-		row := k[r*stride:]
-		var s float32
-		for b := 0; b+cacheBlock <= len(q); b += cacheBlock {
-			var t, u float32
-			x := q[b : b+cacheBlock]
-			for i, c := range row[4:cache4Bytes] {
-				t += x[i]*float32(c&15) + x[i+32]*float32(c>>4)
-				u += x[i] + x[i+32]
-			}
-			s += t*half(row) + u*half(row[2:])
-			row = row[cache4Bytes:]
-		}
-		dst[r] = s
-	}
-}
-
-func plainMixQ4(dst, p []float32, v []byte, stride int) {
-	for r, s := range p {
-		row := v[r*stride:]
-		for b := 0; b+cacheBlock <= len(dst); b += cacheBlock {
-			d, m := s*half(row), s*half(row[2:])
-			y := dst[b : b+cacheBlock]
-			for i, c := range row[4:cache4Bytes] {
-				y[i] += d*float32(c&15) + m
-				y[i+32] += d*float32(c>>4) + m
-			}
-			row = row[cache4Bytes:]
-		}
 	}
 }

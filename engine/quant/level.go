@@ -3,6 +3,7 @@ package quant
 import (
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Level is a set of kernels. One level is active in the whole process; it is
@@ -51,9 +52,10 @@ type kernels struct {
 
 	delta func(d *Delta, s []float32, lo, hi, t0, t1 int) // delta.go; nil: the plain loop
 
-	// attendmany.go: how many of the queries are done; nil: one query at a time
-	scoresMany func(dst []float32, ldd int, q []float32, nq, n int, k []uint16, rows, stride int, ahead uintptr) int
-	mixMany    func(dst []float32, ldd, n int, p []float32, ldp, nq int, v []uint16, rows, stride int, ahead uintptr) int
+	// attendmany.go, rows of values of size bytes: how many of the queries are
+	// done; nil: none
+	scoresMany func(dst []float32, ldd int, q []float32, nq, n int, k unsafe.Pointer, size, rows, stride int, ahead uintptr) int
+	mixMany    func(dst []float32, ldd, n int, p []float32, ldp, nq int, v unsafe.Pointer, size, rows, stride int, ahead uintptr) int
 }
 
 // active is the level in use.

@@ -129,10 +129,8 @@ type vecOps struct {
 	toF16       func(dst []uint16, x []float32)
 	scoresF16   func(dst, q []float32, k []uint16, stride int)
 	mixF16      func(dst, p []float32, v []uint16, stride int)
-	scoresQ8    func(dst, q []float32, k []byte, stride int)
-	mixQ8       func(dst, p []float32, v []byte, stride int)
-	scoresQ4    func(dst, q []float32, k []byte, stride int)
-	mixQ4       func(dst, p []float32, v []byte, stride int)
+	fromCache8  func(dst []float32, src []byte, ahead uintptr)
+	fromCache4  func(dst []float32, src []byte, ahead uintptr)
 	sweep       func(b []byte) uint64
 }
 
@@ -146,7 +144,7 @@ var plainVec = vecOps{
 	exp: plainExp, sigmoid: plainSigmoid, silu: plainSiLU, swiGLU: plainSwiGLU, geGLU: plainGeGLU,
 	max: plainMax, expSum: plainExpSum,
 	toF16: plainToF16, scoresF16: plainScoresF16, mixF16: plainMixF16,
-	scoresQ8: plainScoresQ8, mixQ8: plainMixQ8, scoresQ4: plainScoresQ4, mixQ4: plainMixQ4, sweep: plainSweep,
+	fromCache8: plainFromCache8, fromCache4: plainFromCache4, sweep: plainSweep,
 }
 
 func plainDotF32(a, b []float32) float32 {

@@ -1,5 +1,7 @@
 package quant
 
+import "unsafe"
+
 // The vector operations of levels with AVX2. The assembly takes multiples of
 // eight floats; the rest of a slice goes through eight floats of its own, so
 // that every value is computed the same way wherever it stands.
@@ -11,7 +13,7 @@ var avx2Vec = vecOps{
 	exp: expAVX2, sigmoid: sigmoidAVX2, silu: siluAVX2, swiGLU: swiGLUAVX2, geGLU: geGLUAVX2,
 	max: maxAVX2, expSum: expSumAVX2,
 	toF16: toF16AVX2, scoresF16: scoresF16AVX2, mixF16: mixF16AVX2,
-	scoresQ8: scoresQ8AVX2, mixQ8: mixQ8AVX2, scoresQ4: scoresQ4AVX2, mixQ4: mixQ4AVX2, sweep: sweepAVX2,
+	fromCache8: fromCache8AVX2, fromCache4: fromCache4AVX2, sweep: sweepAVX2,
 }
 
 //go:noescape
@@ -55,24 +57,6 @@ func max256(x *float32, n int) (top float32)
 
 //go:noescape
 func toF16x256(dst *uint16, x *float32, n int)
-
-//go:noescape
-func scoresF16x256(dst, q *float32, k *uint16, rows, n, stride int)
-
-//go:noescape
-func mixF16x256(dst, p *float32, v *uint16, rows, n, stride int)
-
-//go:noescape
-func scoresQ8x256(dst, q *float32, k *byte, rows, n, stride int)
-
-//go:noescape
-func mixQ8x256(dst, p *float32, v *byte, rows, n, stride int)
-
-//go:noescape
-func scoresQ4x256(dst, q, sums *float32, k *byte, rows, n, stride int)
-
-//go:noescape
-func mixQ4x256(dst, p *float32, v *byte, rows, n, stride int)
 
 //go:noescape
 func sweep256(b *byte, n int) (x uint64)
@@ -251,7 +235,7 @@ func scoresF16AVX2(dst, q []float32, k []uint16, stride int) {
 		plainScoresF16(dst, q, k, stride)
 		return
 	}
-	scoresF16x256(&dst[0], &q[0], &k[0], len(dst), n, 2*stride)
+	scoresF16x256(&dst[0], &q[0], unsafe.Pointer(&k[0]), len(dst), n, 2*stride)
 }
 
 func mixF16AVX2(dst, p []float32, v []uint16, stride int) {
@@ -260,33 +244,5 @@ func mixF16AVX2(dst, p []float32, v []uint16, stride int) {
 		plainMixF16(dst, p, v, stride)
 		return
 	}
-	mixF16x256(&dst[0], &p[0], &v[0], len(p), n, 2*stride)
-}
-
-func scoresQ8AVX2(dst, q []float32, k []byte, stride int) {
-	scoresQ8x256(&dst[0], &q[0], &k[0], len(dst), len(q), stride)
-}
-
-func mixQ8AVX2(dst, p []float32, v []byte, stride int) {
-	mixQ8x256(&dst[0], &p[0], &v[0], len(p), len(dst), stride)
-}
-
-func scoresQ4AVX2(dst, q []float32, k []byte, stride int) {
-	var sums [64]float32
-	if len(q) > 64*cacheBlock {
-		plainScoresQ4(dst, q, k, stride)
-		return
-	}
-	for b := 0; b < len(q); b += cacheBlock {
-		var s float32
-		for _, v := range q[b : b+cacheBlock] {
-			s += v
-		}
-		sums[b/cacheBlock] = s
-	}
-	scoresQ4x256(&dst[0], &q[0], &sums[0], &k[0], len(dst), len(q), stride)
-}
-
-func mixQ4AVX2(dst, p []float32, v []byte, stride int) {
-	mixQ4x256(&dst[0], &p[0], &v[0], len(p), len(dst), stride)
+	mixF16x256(&dst[0], &p[0], unsafe.Pointer(&v[0]), len(p), n, 2*stride)
 }

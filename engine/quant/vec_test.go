@@ -251,7 +251,7 @@ var cacheForms = []struct {
 		x := make([]float32, n)
 		FromCache8(x, row)
 		return x
-	}, ScoresQ8, MixQ8},
+	}, eachRow(Cache8Bytes, ScoresMany8), eachMix(Cache8Bytes, MixMany8)},
 	{"4 bits", 64, func(x []float32) []byte {
 		b := make([]byte, Cache4Bytes(len(x)))
 		ToCache4(b, x)
@@ -260,7 +260,34 @@ var cacheForms = []struct {
 		x := make([]float32, n)
 		FromCache4(x, row)
 		return x
-	}, ScoresQ4, MixQ4},
+	}, eachRow(Cache4Bytes, ScoresMany4), eachMix(Cache4Bytes, MixMany4)},
+}
+
+// eachRow and eachMix make calls over rows that follow each other of rows that
+// lie stride bytes apart.
+func eachRow(size func(int) int, scores func([]float32, int, []float32, int, int, []byte, int, int, []byte, []float32)) func(dst, q []float32, k []byte, stride int) {
+	return func(dst, q []float32, k []byte, stride int) {
+		b := closeUp(k, len(dst), stride, size(len(q)))
+		scores(dst, len(dst), q, 1, len(q), b, len(dst), len(q), b, make([]float32, CacheTile(len(q))))
+	}
+}
+
+func eachMix(size func(int) int, mix func([]float32, int, int, []float32, int, int, []byte, int, int, []byte, []float32)) func(dst, p []float32, v []byte, stride int) {
+	return func(dst, p []float32, v []byte, stride int) {
+		b := closeUp(v, len(p), stride, size(len(dst)))
+		mix(dst, len(dst), len(dst), p, len(p), 1, b, len(p), len(dst), b, make([]float32, CacheTile(len(dst))))
+	}
+}
+
+func closeUp(b []byte, rows, stride, size int) []byte {
+	if stride == size {
+		return b
+	}
+	var out []byte
+	for r := range rows {
+		out = append(out, b[r*stride:r*stride+size]...)
+	}
+	return out
 }
 
 func bytesOf(h []uint16) []byte {
