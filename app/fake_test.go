@@ -417,7 +417,7 @@ func (r *rig) feed(n int) {
 		s.Process = wire.Process{PID: 77, Anon: b(1.5 * gib), Mapped: b((3 + 6*f) * gib), RSS: b(5 * gib), Major: wire.Known(1234, "", "/proc/77/stat")}
 		s.CPU = wire.CPU{Busy: wire.Known(61, "percent", "/proc/stat"), Process: wire.Known(740, "percent", "/proc/77/stat"), Cores: 8}
 		s.Cards = []wire.Card{{PCI: "0000:03:00.0", Name: "Arc A770", Used: true, Total: b(15.1 * gib), VRAM: b((7.4 + 1.6*f) * gib), Own: b((6.9 + 1.4*f) * gib),
-			Use: &wire.CardUse{Layers: 48, Weights: 1200 * mib, KV: 1600 * mib, Slots: int64((3.4 + 1.4*f) * gib), Scratch: 400 * mib},
+			Use:  &wire.CardUse{Layers: 48, Weights: 1200 * mib, KV: 1600 * mib, Slots: int64((3.4 + 1.4*f) * gib), Scratch: 400 * mib},
 			Busy: wire.Known(93, "percent", "fdinfo"), Temp: wire.Known(67, "°C", "hwmon"), Power: wire.Unknown("W", "hwmon", "the driver has no such file"), Clock: wire.Known(2400, "MHz", "sysfs")}}
 		s.Tiers = &wire.Tiers{VRAM: 8200, RAM: 1300, File: 500, WaitMS: 6.1}
 		r.residency(&s)

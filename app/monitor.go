@@ -28,6 +28,7 @@ type monitorPage struct {
 	spans      []*widget.Chip
 	pause      *widget.IconButton
 	why        *fyne.Container
+	guard      *fyne.Container
 	noCard     *fyne.Container
 	heat       *widget.Heat
 	tiers      *fyne.Container
@@ -46,7 +47,7 @@ var monitorSpans = []struct {
 }{{"1 min", time.Minute}, {"5 min", 5 * time.Minute}, {"60 min", time.Hour}}
 
 func newMonitor(a *App) page {
-	p := &monitorPage{a: a, span: time.Minute, sensorRows: map[string]*sensorRow{}, why: widget.V(4), sensors: widget.Flow(10), tiers: widget.Flow(14)}
+	p := &monitorPage{a: a, span: time.Minute, sensorRows: map[string]*sensorRow{}, why: widget.V(4), guard: widget.V(4), sensors: widget.Flow(10), tiers: widget.Flow(14)}
 	p.ram = widget.NewChart("RAM", false)
 	p.rate = widget.NewChart(tr("Decode rate, tok/s"), true)
 	for _, c := range []*widget.Chart{p.ram, p.rate} {
@@ -63,7 +64,7 @@ func newMonitor(a *App) page {
 	p.tiersBox.Hide()
 	pad := theme.Size(widget.SizePage)
 	ground := widget.Over(widget.NewGround("background", "", 0), p.charts)
-	p.scroll = widget.NewPageScroll(widget.Inset(4, pad, 28, pad, widget.V(20, ground, p.why, p.tiersBox,
+	p.scroll = widget.NewPageScroll(widget.Inset(4, pad, 28, pad, widget.V(20, ground, p.why, p.guard, p.tiersBox,
 		widget.V(8, widget.NewHeading(tr("Readings")), p.sensors))))
 	p.root = widget.Over(p.scroll)
 	for _, s := range monitorSpans {
@@ -168,6 +169,7 @@ func (p *monitorPage) draw() {
 		return
 	}
 	p.drawWhy(last)
+	p.drawGuard(last)
 	p.drawTiers(last)
 	p.drawSensors(last)
 }
@@ -228,6 +230,24 @@ func (p *monitorPage) drawWhy(last *point) {
 		p.why.Add(widget.NewParagraph(l))
 	}
 	p.why.Refresh()
+}
+
+// drawGuard says what the memory guard does now and what it did last.
+func (p *monitorPage) drawGuard(last *point) {
+	g := &last.sample.Guard
+	p.guard.Objects = nil
+	if last.engine && g.Step != "" {
+		state, words := widget.StateGood, tr("Nothing is given up: there is room.")
+		if g.Acting {
+			state, words = widget.StateWatch, tr("Now: %s.", g.Step)
+		}
+		p.guard.Add(widget.NewHeading(tr("Memory guard")))
+		p.guard.Add(widget.H(8, widget.NewLight(state), widget.Flex(widget.NewText(words).Cutting(120)), widget.NewCaption(tr("leaves free: %s", g.Preset))))
+		for i := len(g.Words) - 1; i >= 0; i-- {
+			p.guard.Add(widget.NewNote(capital(g.Words[i])))
+		}
+	}
+	p.guard.Refresh()
 }
 
 // drawTiers shows where the experts live, where the engine tells it.
@@ -330,6 +350,9 @@ func (p *monitorPage) summary() string {
 	}
 	for _, l := range slowness(last, p.a.history.before(last)) {
 		fmt.Fprintln(&b, l)
+	}
+	for _, w := range last.sample.Guard.Words {
+		fmt.Fprintln(&b, tr("Guard: %s", w))
 	}
 	return b.String()
 }

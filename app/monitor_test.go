@@ -185,6 +185,28 @@ func TestSlownessInWords(t *testing.T) {
 	}
 }
 
+// The guard's step and its last actions stand on the page in words.
+func TestGuardInWords(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.a.visit("monitor")
+	p := r.a.page("monitor").(*monitorPage)
+	tell := func(g wire.Guard) string {
+		r.engine.tell(wire.Sample{Time: r.now, Guard: g})
+		r.pump()
+		return texts(p.guard)
+	}
+	if got := tell(wire.Guard{Preset: "daily", Step: "normal", Words: []string{}}); got != "Memory guard\nNothing is given up: there is room.\nleaves free: daily\n" {
+		t.Errorf("at rest: %q", got)
+	}
+	got := tell(wire.Guard{Preset: "busy", Step: "RAM tier shrunk", Acting: true, Words: []string{"gave back 1.2 GiB", "shrank the RAM tier"}})
+	if got != "Memory guard\nNow: RAM tier shrunk.\nleaves free: busy\nShrank the RAM tier.\nGave back 1.2 GiB.\n" {
+		t.Errorf("acting: %q", got)
+	}
+	if !strings.Contains(p.summary(), "Guard: shrank the RAM tier") {
+		t.Error("the copied readings do not say what the guard did")
+	}
+}
+
 // Every card has its chart, by use where the engine tells it.
 func TestEveryCardHasItsChart(t *testing.T) {
 	r := newRig(t, LookDark)

@@ -186,6 +186,14 @@ func reading(r wire.Reading) string {
 	return fmt.Sprintf("%.0f %s", r.Value, r.Unit)
 }
 
+// gbs is a rate in 1e9 bytes a second; 0 is one that was not measured.
+func gbs(v float64) string {
+	if v <= 0 {
+		return "n/a"
+	}
+	return fmt.Sprintf("%.1f GB/s", v/1e9)
+}
+
 // sampleLine is one reading in one line.
 func sampleLine(s wire.Sample) string {
 	parts := []string{s.Time.Format("15:04:05")}
@@ -206,8 +214,15 @@ func sampleLine(s wire.Sample) string {
 	}
 	parts = append(parts, "RAM "+reading(s.Memory.Available)+" free of "+reading(s.Memory.Total)+" ("+s.Memory.Level+")",
 		"pressure "+reading(s.Memory.FullAvg10), "engine "+reading(s.Process.RSS), "CPU "+reading(s.CPU.Busy))
+	if t := s.Tiers; t != nil {
+		all := float64(max(1, t.VRAM+t.RAM+t.File))
+		parts = append(parts, fmt.Sprintf("experts %.0f/%.0f/%.0f %% VRAM/RAM/file", 100*float64(t.VRAM)/all, 100*float64(t.RAM)/all, 100*float64(t.File)/all))
+	}
+	if s.Guard.Acting {
+		parts = append(parts, "guard: "+s.Guard.Step)
+	}
 	for _, c := range s.Cards {
-		parts = append(parts, c.Name+" VRAM "+reading(c.VRAM)+" of "+reading(c.Total))
+		parts = append(parts, c.Name+" VRAM "+reading(c.VRAM)+" of "+reading(c.Total)+", busy "+reading(c.Busy))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -231,6 +246,20 @@ func printSample(w io.Writer, s wire.Sample) {
 		add("context", fmt.Sprintf("%d of %d tokens", e.ContextUsed, e.ContextSize))
 		add("memory by use", fmt.Sprintf("weights %s, KV %s, scratch %s, re-laid %s", size(e.Use.Weights), size(e.Use.KV), size(e.Use.Scratch), size(e.Use.Relaid)))
 		add("runs on", fmt.Sprintf("%s, %d threads, %s kernels", e.Device, e.Threads, e.Kernel))
+		if e.DeviceWhy != "" {
+			add("", "the CPU because "+strings.ReplaceAll(e.DeviceWhy, "\n", "; "))
+		}
+		if t := e.LayerTimes; t != nil {
+			add("a layer", fmt.Sprintf("%.2f ms on the card, %.2f ms on the CPU, of the card's time %.2f ms without work for the CPU", t.CardMS, t.CPUMS, t.WaitMS))
+		}
+		if e.ReadBS > 0 {
+			add("weights", fmt.Sprintf("%s a token, read at %.1f GB/s", size(e.BytesPerToken), e.ReadBS/1e9))
+		}
+		if t := s.Tiers; t != nil {
+			all := float64(max(1, t.VRAM+t.RAM+t.File))
+			add("experts from", fmt.Sprintf("VRAM %.0f %%, RAM %.0f %%, file %.0f %%", 100*float64(t.VRAM)/all, 100*float64(t.RAM)/all, 100*float64(t.File)/all))
+			add("", fmt.Sprintf("a token waits %.1f ms for them; link %s, disk %s", t.WaitMS, gbs(t.LinkBS), gbs(t.DiskBS)))
+		}
 		if e.Drafted > 0 {
 			add("drafts", fmt.Sprintf("%d of %d right", e.Accepted, e.Drafted))
 		}
@@ -242,11 +271,17 @@ func printSample(w io.Writer, s wire.Sample) {
 	}
 	add("this process", reading(s.Process.RSS)+" ("+reading(s.Process.Anon)+" its own, "+reading(s.Process.Mapped)+" mapped)")
 	add("CPU", reading(s.CPU.Busy)+" of the machine")
-	if s.Guard.Acting {
-		add("guard", s.Guard.Step)
+	if s.Guard.Step != "" {
+		add("guard", s.Guard.Step+" ("+s.Guard.Preset+")")
+	}
+	for _, w := range s.Guard.Words {
+		add("", w)
 	}
 	for _, c := range s.Cards {
-		add(c.PCI, fmt.Sprintf("%s: VRAM %s of %s, busy %s, %s, %s", c.Name, reading(c.VRAM), reading(c.Total), reading(c.Busy), reading(c.Temp), reading(c.Power)))
+		add(orWord(c.PCI, "device"), fmt.Sprintf("%s: VRAM %s of %s, busy %s, %s, %s", c.Name, reading(c.VRAM), reading(c.Total), reading(c.Busy), reading(c.Temp), reading(c.Power)))
+		if u := c.Use; u != nil {
+			add("", fmt.Sprintf("layers %d to %d: weights %s, experts in use most %s, KV %s, work space %s", u.First, u.First+u.Layers-1, size(u.Weights), size(u.Slots), size(u.KV), size(u.Scratch)))
+		}
 		if c.WhyIdle != "" {
 			add("", c.WhyIdle)
 		}
