@@ -35,6 +35,17 @@ type Pack struct {
 	Trained               int // context the model was trained for
 	Draft                 bool
 	CanDevice, CanExperts bool // kernels exist for this family on a card: whole layers; with experts on the CPU
+	Card                  CardFacts
+}
+
+// CardFacts are what a model takes on a card beside its layers, as far as the
+// engine knows it. Zero values are estimated.
+type CardFacts struct {
+	// Fixed bytes of working memory, and bytes for each prompt token of a piece:
+	// with routed experts on the card, with them elsewhere, and what slots and
+	// experts over the link take on top.
+	Fixed, Row, RowElsewhere, RowSlots int64
+	DraftElsewhere                     bool // the draft block is the CPU's
 }
 
 // Layer is one block of a model.
@@ -48,6 +59,50 @@ type Layer struct {
 	State    int64 // recurrent state per sequence
 	Draft    bool
 	HotShare []float64 // routing share by expert, hottest first; nil when no profile is known
+	OnCard   LayerOnCard
+}
+
+// LayerOnCard is what a layer takes on a card where that is not what it takes
+// elsewhere: kernels want weights in another order, and caches of whole tiles
+// for the whole context. Zero values: the same.
+type LayerOnCard struct {
+	Dense, Expert int64 // bytes
+	F16, Q8       int64 // bytes of cache a token, whatever the window
+	State         int64
+	NoSlots       bool // its experts cannot be in slots
+}
+
+// dense, expert, cache and state are the bytes on a card.
+func (l Layer) cardDense() int64 {
+	if l.OnCard.Dense > 0 {
+		return l.OnCard.Dense
+	}
+	return l.Dense
+}
+
+func (l Layer) cardExpert() int64 {
+	if l.OnCard.Expert > 0 {
+		return l.OnCard.Expert
+	}
+	return l.Expert
+}
+
+func (l Layer) cardKV(context int, kind string) int64 {
+	n := (int64(context) + 63) / 64 * 64 // whole tiles
+	switch {
+	case kind == "f16" && l.OnCard.F16 > 0:
+		return n * l.OnCard.F16
+	case kind == "q8" && l.OnCard.Q8 > 0:
+		return n * l.OnCard.Q8
+	}
+	return l.kv(context, kind)
+}
+
+func (l Layer) cardState() int64 {
+	if l.OnCard.State > 0 {
+		return l.OnCard.State
+	}
+	return l.State
 }
 
 // Card is one usable or unusable graphics card.
@@ -93,8 +148,45 @@ type Wishes struct {
 	RAMFloor    int64     // bytes to leave free; 0 for the preset
 	VRAMReserve int64     // bytes to leave free on each card; 0 for the rule
 	VRAMCap     int64     // use at most this much of each card, 0 for all
+	VRAMCaps    []int64   // the same card by card; the last one counts for all that follow
+	RAMCap      int64     // use at most this much RAM in all, 0 for what is free
+	Slots       int64     // bytes of expert slots on each card; 0: what is left, negative: none
+	Experts     Experts   // who computes routed experts
+	OnCards     bool      // placements without a card do not count, where one with a card fits
 	Chunk       int       // prompt tokens per step
 	NoDraft     bool
+}
+
+// Experts narrows the placements down to those where one side computes routed
+// experts that are in no slot.
+type Experts string
+
+const (
+	ExpertsAuto Experts = ""
+	ExpertsCPU  Experts = "cpu"  // the CPU, in RAM or the file
+	ExpertsCard Experts = "card" // all are on the card
+	ExpertsCopy Experts = "copy" // the card, read over the link
+)
+
+// allows tells whether a placement goes with the wish.
+func (e Experts) allows(p Placement) bool {
+	switch e {
+	case ExpertsCPU:
+		return p != AllVRAM && p != VRAMPinned
+	case ExpertsCard:
+		return p == AllVRAM
+	case ExpertsCopy:
+		return p == VRAMPinned
+	}
+	return true
+}
+
+// cap is the most that may be used of the n-th card in use.
+func (w Wishes) cap(n int) int64 {
+	if len(w.VRAMCaps) == 0 {
+		return w.VRAMCap
+	}
+	return w.VRAMCaps[min(n, len(w.VRAMCaps)-1)]
 }
 
 // Placement names where the experts (or, in a dense model, the layers) live.
@@ -139,8 +231,21 @@ func check(p Pack, m Machine, w Wishes) error {
 			return fmt.Errorf("plan %s: layer %d: %d experts of %d bytes overflow", p.Name, i, l.Experts, l.Expert)
 		}
 	}
-	if w.Context < 0 || w.Chunk < 0 || w.RAMFloor < 0 || w.VRAMReserve < 0 {
-		return fmt.Errorf("plan %s: context, chunk, floor and reserve cannot be negative", p.Name)
+	if w.Context < 0 || w.Chunk < 0 || w.RAMFloor < 0 || w.VRAMReserve < 0 || w.VRAMCap < 0 || w.RAMCap < 0 {
+		return fmt.Errorf("plan %s: context, chunk, floor, reserve and limits cannot be negative", p.Name)
+	}
+	for _, n := range w.VRAMCaps {
+		if n < 0 {
+			return fmt.Errorf("plan %s: a limit of %d bytes of VRAM cannot be", p.Name, n)
+		}
+	}
+	switch w.Experts {
+	case ExpertsAuto, ExpertsCPU, ExpertsCard, ExpertsCopy:
+	default:
+		return fmt.Errorf("plan %s: experts by %q asked, want cpu, card, copy or nothing", p.Name, w.Experts)
+	}
+	if w.Placement != "" && !w.Experts.allows(w.Placement) {
+		return fmt.Errorf("plan %s: the placement %s does not go with experts by %q", p.Name, w.Placement, w.Experts)
 	}
 	if w.KV != "" && kvBytes[w.KV] == 0 {
 		return fmt.Errorf("plan %s: unknown KV type %q, want f32, f16, q8 or q4", p.Name, w.KV)

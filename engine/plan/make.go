@@ -15,6 +15,13 @@ func Make(p Pack, m Machine, w Wishes) (Plan, error) {
 		return Plan{}, err
 	}
 	w = defaults(p, w)
+	if n := w.RAMCap; n > 0 && m.RAMTotal.Known && n < m.RAMTotal.N {
+		// As in a group of processes with this limit.
+		m.RAMTotal = Known(n, "the limit that was asked for")
+		if m.RAMAvailable.N > n {
+			m.RAMAvailable.N = n
+		}
+	}
 	best, others := choose(p, m, w)
 	for _, o := range others {
 		best.Alternatives = append(best.Alternatives, Alternative{o.Placement, o.Fits, lost(o, best), o.Speed})
@@ -51,7 +58,7 @@ func choose(p Pack, m Machine, w Wishes) (best Plan, others []Plan) {
 		if w.Placement != "" && place != w.Placement {
 			continue
 		}
-		if w.Placement == "" && skip(p, place) {
+		if w.Placement == "" && (skip(p, place) || !w.Experts.allows(place) && !skip(p, VRAMPinned)) {
 			continue
 		}
 		tried = append(tried, attempt(p, m, w, place))
@@ -66,10 +73,15 @@ func choose(p Pack, m Machine, w Wishes) (best Plan, others []Plan) {
 			// what is short there is what stands in the way at all.
 			return rank(a) < rank(b)
 		}
+		if w.OnCards && onCard(a) != onCard(b) {
+			return onCard(a)
+		}
 		return middle(a.Speed) > middle(b.Speed)*1.02
 	})
 	return tried[0], tried[1:]
 }
+
+func onCard(p Plan) bool { return p.Placement != AllRAM && p.Placement != AllFile }
 
 func rank(p Plan) int64 {
 	if p.Placement == AllFile || p.Placement == VRAMFile && len(p.Cards) > 0 {

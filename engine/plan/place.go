@@ -75,7 +75,7 @@ func (b *builder) pick() bool {
 			why = fmt.Sprintf("%s shares the RAM it would relieve", c.Name)
 			continue
 		}
-		total, free, note := c.memory(b.w.VRAMCap)
+		total, free, note := c.memory(b.w.cap(len(b.cards)))
 		if total <= 0 {
 			why = fmt.Sprintf("the VRAM of %s is unknown (%s)", c.Name, c.Total.Why)
 			continue
@@ -120,7 +120,7 @@ func (b *builder) onCards() {
 		return
 	}
 	all := b.pl.Placement == AllVRAM
-	scratch := b.p.scratch(b.w.Chunk)
+	scratch := b.cardScratch(all)
 	for i := range b.cards {
 		if b.room[i] < scratch {
 			b.short("VRAM of "+b.cards[i].PCI, scratch-b.room[i], "working memory for a chunk of the prompt")
@@ -128,14 +128,7 @@ func (b *builder) onCards() {
 		b.room[i] -= scratch
 		b.pl.Cards[i].Use.add("scratch", scratch, fmt.Sprintf("working memory for %d prompt tokens at a time", b.w.Chunk))
 	}
-	need := make([]int64, len(b.layers))
-	for i, l := range b.layers {
-		need[i] = l.Dense + l.State + l.kv(b.w.Context, b.w.KV)
-		if all {
-			need[i] += l.experts()
-		}
-	}
-	owner, missing := split(need, b.p.Output, b.room, rates(b.cards))
+	owner, missing := b.split(all)
 	partial := missing > 0 && !all && b.dense()
 	if missing > 0 && !partial {
 		b.short("VRAM", missing, b.needWords(all))
@@ -147,6 +140,72 @@ func (b *builder) onCards() {
 	b.host += scratch/2 + 64<<20 // staging and the CPU's own buffers
 	b.mapped += b.p.Embed
 }
+
+// cardScratch is the working memory on a card.
+func (b *builder) cardScratch(all bool) int64 {
+	f, rows := b.p.Card, int64(max(min(b.w.Chunk, b.w.Context), 8))
+	switch {
+	case f.Row == 0:
+		return b.p.scratch(b.w.Chunk)
+	case all || b.dense():
+		return f.Fixed + rows*f.Row
+	case b.pl.Placement == VRAMFile && b.w.Slots < 0:
+		return f.Fixed + rows*f.RowElsewhere
+	}
+	return f.Fixed + rows*(f.RowElsewhere+f.RowSlots)
+}
+
+// split gives each layer to a card, in order (Split). Layers that fit nowhere
+// are the first ones and get -1; missing is how many bytes they need.
+func (b *builder) split(all bool) (owner []int, missing int64) {
+	var layers []SplitLayer
+	owner = make([]int, len(b.layers))
+	for i, l := range b.layers {
+		if owner[i] = -1; b.elsewhere(l) {
+			continue
+		}
+		x := SplitLayer{Bytes: l.cardDense() + l.cardState() + l.cardKV(b.w.Context, b.w.KV)}
+		x.Work = l.Dense
+		if all {
+			x.Bytes += int64(l.Experts) * l.cardExpert()
+			x.Work += int64(l.Used) * l.Expert
+		}
+		x.Read = x.Work + l.kv(b.w.Context, b.w.KV)/2
+		layers = append(layers, x)
+	}
+	var cards []SplitCard
+	for i, c := range b.cards {
+		cards = append(cards, SplitCard{PCI: c.PCI, Name: c.Name, Room: max(b.room[i], 0), Decode: c.Device.PerSecond, HandOff: c.HandOff, Link: c.HostToDevice.PerSecond})
+	}
+	ask := SplitAsk{Output: b.p.Output, Width: b.p.Width, Chunk: b.w.Chunk}
+	r := Split(layers, cards, ask)
+	if len(cards) > 1 && !all && !b.dense() && r.CPU == 0 {
+		// Slots serve the layers of their own card: by room, every layer gets as many.
+		for _, n := range b.room {
+			ask.Parts = append(ask.Parts, float64(max(n, 0)))
+		}
+		if even := Split(layers, cards, ask); even.Fits() {
+			r = even
+		}
+	}
+	for _, l := range layers[:r.CPU] {
+		missing += l.Bytes
+	}
+	if r.CPU == len(layers) { // not even the last one
+		missing += b.p.Output
+	}
+	at := r.CPU
+	for c, n := range r.Layers {
+		for range n {
+			owner[at] = c
+			at++
+		}
+	}
+	return owner, missing
+}
+
+// elsewhere tells whether a layer is the CPU's whatever room there is.
+func (b *builder) elsewhere(l Layer) bool { return l.Draft && b.p.Card.DraftElsewhere }
 
 // dense reports whether there are no experts to keep apart, so that a card may
 // take some layers and the CPU the rest.
@@ -166,81 +225,36 @@ func (b *builder) needWords(all bool) string {
 	return "dense weights, KV and state, which the card needs for every token"
 }
 
-func rates(cs []Card) []float64 {
-	out := make([]float64, len(cs))
-	for i, c := range cs {
-		out[i] = max(1, c.Device.PerSecond)
-	}
-	return out
-}
-
-// split gives each layer to a card, in order, so that each card gets a share
-// of the bytes like its share of speed, as far as its room allows. The output
-// matrix goes with the last layer. Layers that fit nowhere get -1; missing is
-// how many bytes that is.
-func split(need []int64, output int64, room []int64, speed []float64) (owner []int, missing int64) {
-	need = slices.Clone(need)
-	need[len(need)-1] += output
-	total, sum := int64(0), 0.0
-	for _, n := range need {
-		total += n
-	}
-	for _, s := range speed {
-		sum += s
-	}
-	target := make([]int64, len(room))
-	for i := range room {
-		target[i] = min(room[i], int64(float64(total)*speed[i]/sum)+maxOf(need))
-	}
-	if owner, missing = walk(need, target); missing == 0 {
-		return owner, 0
-	}
-	return walk(need, room) // speed gives way to room
-}
-
-func maxOf(ns []int64) int64 { return slices.Max(ns) }
-
-func walk(need, room []int64) (owner []int, missing int64) {
-	owner = make([]int, len(need))
-	card, used := 0, int64(0)
-	for i, n := range need {
-		for card < len(room) && used+n > room[card] {
-			card, used = card+1, 0
-		}
-		if card == len(room) {
-			owner[i] = -1
-			missing += n
-			continue
-		}
-		owner[i] = card
-		used += n
-	}
-	return owner, missing
-}
-
 // fill writes the bars and, with what is left on each card, the slots.
 func (b *builder) fill(owner []int, all, partial bool) {
 	weights, state, kv := make([]int64, len(b.cards)), make([]int64, len(b.cards)), make([]int64, len(b.cards))
 	var here = make([][]int, len(b.cards))
 	for i, l := range b.layers {
 		c := owner[i]
-		if c < 0 && partial {
+		if c < 0 && (partial || b.elsewhere(l)) {
 			b.pl.Layers[i] = Place{Card: -1}
 			b.host += l.kv(b.w.Context, b.w.KV) + l.State
 			b.mapped += l.Dense
+			b.outside(i, all)
 			continue
 		}
 		c = max(c, 0) // does not fit: shown on the first card, with the carets
-		weights[c] += l.Dense
-		state[c] += l.State
-		kv[c] += l.kv(b.w.Context, b.w.KV)
+		weights[c] += l.cardDense()
+		state[c] += l.cardState()
+		kv[c] += l.cardKV(b.w.Context, b.w.KV)
 		b.pl.Layers[i] = Place{Card: c}
 		if l.Experts > 0 {
 			here[c] = append(here[c], i)
 		}
 	}
 	// The output matrix lives with the last layer.
-	if last := owner[len(owner)-1]; last >= 0 || !partial {
+	last := -1
+	for i, l := range b.layers {
+		if !b.elsewhere(l) {
+			last = owner[i]
+		}
+	}
+	if last >= 0 || !partial {
 		weights[max(last, 0)] += b.p.Output
 	} else {
 		b.mapped += b.p.Output
@@ -273,8 +287,14 @@ func (b *builder) slots(layers []int, room int64, all bool) (out slotCount) {
 		if l := b.layers[i]; all {
 			b.pl.Layers[i].Slots = l.Experts
 			out.n += l.Experts
-			out.bytes += l.experts()
+			out.bytes += int64(l.Experts) * l.cardExpert()
 		}
+	}
+	switch {
+	case b.w.Slots < 0:
+		room = 0
+	case b.w.Slots > 0:
+		room = min(room, b.w.Slots)
 	}
 	for !all {
 		grew := false
@@ -282,10 +302,10 @@ func (b *builder) slots(layers []int, room int64, all bool) (out slotCount) {
 			l := b.layers[i]
 			// Draft blocks first would starve the trunk: all layers get
 			// the same number, one at a time.
-			if b.pl.Layers[i].Slots < l.Experts && out.bytes+l.Expert <= room {
+			if b.pl.Layers[i].Slots < l.Experts && !l.OnCard.NoSlots && out.bytes+l.cardExpert() <= room {
 				b.pl.Layers[i].Slots++
 				out.n++
-				out.bytes += l.Expert
+				out.bytes += l.cardExpert()
 				grew = true
 			}
 		}
@@ -294,22 +314,27 @@ func (b *builder) slots(layers []int, room int64, all bool) (out slotCount) {
 		}
 	}
 	for _, i := range layers {
-		l, pl := b.layers[i], &b.pl.Layers[i]
-		rest := l.Experts - pl.Slots
-		switch b.pl.Placement {
-		case VRAMPinned, VRAMRAM:
-			// RAM backs every expert, those in slots too: one that leaves
-			// VRAM is then usable at once, with nothing to copy back.
-			pl.RAM = rest
-			if rest > 0 {
-				b.copies += l.experts()
-			}
-		case VRAMFile:
-			pl.File = rest
-			b.mapped += int64(rest) * l.Expert
-		}
+		b.outside(i, all)
 	}
 	return out
+}
+
+// outside gives the experts of a layer that have no slot their place.
+func (b *builder) outside(i int, all bool) {
+	l, pl := b.layers[i], &b.pl.Layers[i]
+	rest := l.Experts - pl.Slots
+	switch b.pl.Placement {
+	case VRAMPinned, VRAMRAM:
+		// RAM backs every expert, those in slots too: one that leaves
+		// VRAM is then usable at once, with nothing to copy back.
+		pl.RAM = rest
+		if rest > 0 {
+			b.copies += l.experts()
+		}
+	default:
+		pl.File = rest
+		b.mapped += int64(rest) * l.Expert
+	}
 }
 
 // crossing names the activations that go from card to card.

@@ -233,31 +233,6 @@ func TestRemediesWork(t *testing.T) {
 	}
 }
 
-func TestSplitUnequalCards(t *testing.T) {
-	need := make([]int64, 30)
-	for i := range need {
-		need[i] = 100 * mib
-	}
-	owner, missing := split(need, 0, []int64{3 * gib, 3 * gib}, []float64{3, 1})
-	if missing != 0 {
-		t.Fatalf("%d bytes do not fit", missing)
-	}
-	first := 0
-	for _, o := range owner {
-		if o == 0 {
-			first++
-		}
-	}
-	if first < 21 || first > 25 {
-		t.Errorf("the card with three quarters of the speed has %d of 30 layers", first)
-	}
-	// Room beats speed: the fast card is too small for its share.
-	owner, missing = split(need, 0, []int64{gib, 3 * gib}, []float64{3, 1})
-	if missing != 0 || owner[9] != 0 || owner[10] != 1 {
-		t.Errorf("missing %d, owners %v", missing, owner)
-	}
-}
-
 func TestRefusesImpossible(t *testing.T) {
 	m := machines[0].m
 	for _, c := range []struct {
