@@ -27,11 +27,17 @@ import (
 var ErrNoKernels = errors.New("no card kernels")
 
 // Placement says which layers lie on which device of Options.Devices. The zero
-// value puts all of them on the devices, cut by free memory.
+// value puts all of them on the devices, cut by the planner (plan.Split).
 type Placement struct {
 	// Layers counts the layers of each device, in order. Those that are left
-	// over come first and stay with the CPU. Nil: all, cut by free memory.
+	// over come first and stay with the CPU. Nil: all that have room.
 	Layers []int
+	// Split is how layers are dealt out when Layers is nil: the number of each
+	// device where they add up to all layers, else proportions. Nil: by what a
+	// turn takes.
+	Split []float64
+	// Rates are the bytes a second that each device reads from its memory; nil: all alike.
+	Rates []float64
 	// CPUExperts keeps routed experts with the CPU.
 	CPUExperts bool
 }
@@ -164,45 +170,27 @@ func newCards(m *Model, o *Options) (*cards, error) {
 		at += k
 		c.runs = append(c.runs, r)
 		if err := r.load(o); err != nil {
+			err = r.loadFailed(err, c.experts)
 			c.close()
-			return nil, r.wrap(err)
+			return nil, err
 		}
 	}
 	return c, nil
 }
 
-// cut gives the number of layers for each device.
+// cut gives the number of layers for each device, as fit chose them.
 func (m *Model) cut(o *Options, n int) ([]int, error) {
-	if want := o.Placement.Layers; want != nil {
-		sum := 0
-		for _, k := range want {
-			if k < 0 {
-				return nil, fmt.Errorf("%d layers asked for a device", k)
-			}
-			sum += k
+	want, sum := o.Placement.Layers, 0
+	for _, k := range want {
+		if k < 0 {
+			return nil, fmt.Errorf("%d layers asked for a device", k)
 		}
-		if len(want) != len(o.Devices) || sum > n || sum == 0 {
-			return nil, fmt.Errorf("layers %v asked for %d devices, the model has %d layers", want, len(o.Devices), n)
-		}
-		return want, nil
+		sum += k
 	}
-	// By free memory; equal parts where a driver does not tell.
-	free, sum := make([]int64, len(o.Devices)), int64(0)
-	for i, d := range o.Devices {
-		f, _, known := d.Memory()
-		if !known || f <= 0 {
-			f = max(1, d.Info().Memory)
-		}
-		free[i] = f
-		sum += f
+	if len(want) != len(o.Devices) || sum > n || sum == 0 {
+		return nil, fmt.Errorf("layers %v asked for %d devices, the model has %d layers", want, len(o.Devices), n)
 	}
-	cut, left := make([]int, len(free)), n
-	for i, f := range free {
-		cut[i] = min(left, int((int64(n)*(f>>20)+(sum>>21))/max(1, sum>>20)))
-		left -= cut[i]
-	}
-	cut[len(cut)-1] += left
-	return cut, nil
+	return want, nil
 }
 
 func (c *cards) close() {

@@ -98,7 +98,16 @@ func (r *run) load(o *Options) error {
 		return err
 	}
 	const chunk = 64 << 20
-	r.arena = r.dev.Arena(min(chunk, r.dev.MaxBuffer()))
+	var need int64
+	for il := r.lo; il < r.hi; il++ {
+		n := m.cardNeed(il)
+		need += n.weights + n.experts
+	}
+	if r.last {
+		need += m.output.bytes()
+	}
+	// A small model takes little of a card that may use little; norms and biases come on top.
+	r.arena = r.dev.Arena(min(chunk, need+need/16+64<<10, r.dev.MaxBuffer()))
 	ld := &loader{r: r}
 	if ld.up, err = r.set.NewUpload(r.types()...); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (s *cardState) move(st *state, to bool) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("recurrent state on %s: %w", r.dev.Info(), err)
+			return fmt.Errorf("recurrent state: %w", r.wrap(err))
 		}
 	}
 	return nil

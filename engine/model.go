@@ -41,6 +41,9 @@ type Options struct {
 	// model. Placement says which. None: the CPU runs everything.
 	Devices   []*compute.Device
 	Placement Placement
+	// VRAMLimit caps the bytes that are used of each device; the last one counts
+	// for all that follow. Nil: no cap.
+	VRAMLimit []int64
 	// SlotBytes of device memory hold hot experts when the CPU has the routed
 	// ones; experts come and go as they are used. It goes with ExpertRAM.
 	SlotBytes int64

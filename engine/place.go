@@ -29,8 +29,10 @@ func (m *Model) place(ctx context.Context, o *Options) (err error) {
 		o.Devices = m.own
 	}
 	if len(o.Devices) > 0 {
-		m.fit(o)
-		if m.cards, err = newCards(m, o); err != nil {
+		if err = m.fit(o); err == nil {
+			m.cards, err = newCards(m, o)
+		}
+		if err != nil {
 			m.closeDevices()
 			if o.Device != "auto" {
 				return err

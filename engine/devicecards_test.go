@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"outcrop/gpu/compute"
+)
+
+// fakeCards opens n cards that are told apart by name, each of a driver of its
+// own, so that one can break alone.
+func fakeCards(t *testing.T, n int, memory int64) (cards []*fakeCard, devs []*compute.Device) {
+	t.Helper()
+	for i := range n {
+		c := newFakeCard()
+		c.Memory, c.MaxAlloc = memory, memory
+		infos, err := c.Devices()
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := infos[0]
+		info.Name, info.PCI = "card "+string(rune('A'+i)), "0000:0"+string(rune('1'+i))+":00.0"
+		d, err := compute.Open(c.Fake, info, compute.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		cards, devs = append(cards, c), append(devs, d)
+	}
+	return cards, devs
+}
+
+func tinyPack(t *testing.T, s tinySpec) *Pack {
+	t.Helper()
+	p, err := OpenPack(s.write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// longPrompt has five pieces of 16 tokens.
+var longPrompt = bytesOf(strings.Repeat("sixteen tokens. ", 5))
+
+// ended waits until no more goroutines run than before.
+func ended(t *testing.T, before int) {
+	t.Helper()
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+}
+
+// TestCardLost: a card that is lost in the middle of a prompt or of an answer
+// ends it with an error that names this card; nothing hangs, and the other card
+// runs the pack when it is loaded again.
+func TestCardLost(t *testing.T) {
+	for _, arch := range []string{"llama", "qwen35"} {
+		for _, who := range []int{0, 1} {
+			for _, when := range []string{"prefill", "decode"} {
+				t.Run(arch+"/"+string(rune('A'+who))+"/"+when, func(t *testing.T) {
+					p := tinyPack(t, tinySpec{arch: arch, layers: 4, seed: 3})
+					before := runtime.NumGoroutine()
+					cards, devs := fakeCards(t, 2, 1<<30)
+					m, err := Load(context.Background(), p, Options{Threads: 2, Context: 256, Chunk: 16, Draft: "off", Devices: devs, Placement: Placement{Layers: []int{2, 2}}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					s, err := m.NewSession()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := answerOn(s, longPrompt); err != nil {
+						t.Fatalf("before: %v", err)
+					}
+					n := cards[who].total()
+					prompt := longPrompt
+					if when == "decode" {
+						if _, err := s.sync(context.Background(), prompt); err != nil {
+							t.Fatal(err)
+						}
+						n = 6 // in the pass of the first token
+					} else {
+						s.Reset()
+						if _, err := s.sync(context.Background(), longPrompt[:3]); err != nil {
+							t.Fatal(err)
+						}
+						n = 3 * n / 5 // within one of the pieces
+						if n < 10 {
+							t.Fatalf("a prompt and an answer took %d launches only", n)
+						}
+					}
+					cards[who].Break(compute.Fault{LostAfter: n % 40})
+					answer := make(chan error, 1)
+					go func() { answer <- answerOn(s, prompt) }()
+					select {
+					case err = <-answer:
+					case <-time.After(20 * time.Second):
+						t.Fatal("the answer does not end")
+					}
+					name := "card " + string(rune('A'+who))
+					if !errors.Is(err, ErrCardLost) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "card "+string(rune('B'-who))) {
+						t.Errorf("got %v, want an error that names %s", err, name)
+					}
+					if err := answerOn(s, prompt); !errors.Is(err, ErrCardLost) {
+						t.Errorf("asked again: %v", err)
+					}
+					s.Close()
+					if err := m.Close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+					other := devs[1-who]
+					if used, _ := other.Used(); used != 0 {
+						t.Errorf("%d bytes stay on the other card", used)
+					}
+					m, err = Load(context.Background(), p, Options{Threads: 2, Context: 256, Chunk: 16, Draft: "off", Devices: []*compute.Device{other}})
+					if err != nil {
+						t.Fatalf("again on the other card: %v", err)
+					}
+					s, err = m.NewSession()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := answerOn(s, longPrompt); err != nil {
+						t.Errorf("again on the other card: %v", err)
+					}
+					s.Close()
+					m.Close()
+					for _, d := range devs {
+						d.Close()
+					}
+					ended(t, before)
+				})
+			}
+		}
+	}
+}
+
+// TestCardsOverlap: the first card begins a piece of a prompt while the second
+// one is still at the piece before.
+func TestCardsOverlap(t *testing.T) {
+	p := tinyPack(t, tinySpec{arch: "llama", layers: 4, seed: 3})
+	cards, devs := fakeCards(t, 2, 1<<30)
+	m, err := Load(context.Background(), p, Options{Threads: 2, Context: 256, Chunk: 16, Draft: "off", Devices: devs, Placement: Placement{Layers: []int{2, 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s := session(t, m)
+	begin := [2]int{cards[0].total(), cards[1].total()}
+	if _, err := s.sync(context.Background(), longPrompt); err != nil {
+		t.Fatal(err)
+	}
+	const pieces = 5
+	var each [2]int // launches of a piece
+	for i := range each {
+		begin[i], each[i] = cards[i].total(), (cards[i].total()-begin[i])/pieces
+	}
+	if each[0] < 5 || each[1] < 5 {
+		t.Fatalf("%v launches a piece", each)
+	}
+	s.Reset()
+	held, late := 0, 0
+	other := cards[1].Other
+	cards[1].Other = func(x *compute.FakeCall) error {
+		// In the middle of a piece: not on before the first card has begun the next.
+		n := cards[1].total() - begin[1]
+		if k := n / each[1]; n%each[1] == each[1]/2 && k < pieces-1 {
+			held++
+			for range 2000 {
+				if cards[0].total()-begin[0] > (k+1)*each[0] {
+					return other(x)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			late++
+		}
+		return other(x)
+	}
+	if _, err := s.sync(context.Background(), longPrompt); err != nil {
+		t.Fatal(err)
+	}
+	if held != pieces-1 || late > 0 {
+		t.Errorf("held %d times, of which %d in vain: the first card waits for the second", held, late)
+	}
+	if s.st.pos != len(longPrompt) || !slices.Equal(s.ids, longPrompt) {
+		t.Errorf("%d tokens, position %d", len(s.ids), s.st.pos)
+	}
+}
+
+// TestCardsFit: the cut follows limits, parts and rates; a card without room is
+// refused with numbers.
+func TestCardsFit(t *testing.T) {
+	p := tinyPack(t, tinySpec{arch: "llama", dim: 256, layers: 10, seed: 3})
+	try := func(memory int64, n int, o Options) ([]int, bool, error) {
+		_, devs := fakeCards(t, n, memory)
+		o.Threads, o.Context, o.Draft, o.Devices, o.Chunk = 1, 256, "off", devs, 16
+		m, err := Load(context.Background(), p, o)
+		if err != nil {
+			return nil, false, err
+		}
+		defer m.Close()
+		s, err := m.NewSession()
+		if err != nil {
+			return nil, false, err
+		}
+		defer s.Close()
+		if err := answerOn(s, longPrompt); err != nil {
+			return nil, false, err
+		}
+		for i, d := range devs {
+			if used, _ := d.Used(); d.Limited() > 0 && used > d.Limited() {
+				t.Errorf("card %d uses %d of %d bytes", i, used, d.Limited())
+			}
+		}
+		var cut []int
+		for _, r := range m.cards.runs {
+			cut = append(cut, r.hi-r.lo)
+		}
+		return cut, m.cards.first == 0, nil
+	}
+	const most = 13 << 20
+	slow := []float64{1e6, 1e6} // so that handing over costs nothing beside it
+	for _, c := range []struct {
+		name  string
+		n     int
+		o     Options
+		want  []int
+		all   bool // no layer is left to the CPU
+		words string
+	}{
+		{"two alike", 2, Options{Placement: Placement{Rates: slow}}, []int{5, 5}, true, ""},
+		{"a tiny model is not worth two", 2, Options{}, []int{10}, true, ""},
+		{"proportions", 2, Options{Placement: Placement{Split: []float64{3, 1}}}, []int{8, 2}, true, ""},
+		{"counts", 3, Options{Placement: Placement{Split: []float64{1, 5, 4}}}, []int{1, 5, 4}, true, ""},
+		{"a slow one is left out", 2, Options{Placement: Placement{Rates: []float64{400e6, 2e6}}}, []int{10}, true, ""},
+		{"one with a limit leaves layers to the CPU", 1, Options{VRAMLimit: []int64{most}}, []int{7}, false, ""},
+		{"two with that limit hold all", 2, Options{VRAMLimit: []int64{most}, Placement: Placement{Rates: slow}}, []int{5, 5}, true, ""},
+		{"uneven limits", 2, Options{VRAMLimit: []int64{12 << 20, 64 << 20}, Placement: Placement{Rates: []float64{2e6, 1e6}}}, []int{6, 4}, true, ""},
+		{"all asked of one with a limit", 1, Options{VRAMLimit: []int64{most}, Placement: Placement{Split: []float64{1}}}, nil, true, "13.0 MiB that it may use"},
+		{"room for nothing", 2, Options{VRAMLimit: []int64{1 << 20}}, nil, false, "layers 9 to 9 need"},
+		{"parts for other cards", 2, Options{Placement: Placement{Split: []float64{1}}}, nil, true, "1 parts for 2 cards"},
+	} {
+		cut, all, err := try(1<<30, c.n, c.o)
+		if c.words != "" {
+			if err == nil || !strings.Contains(err.Error(), c.words) || c.o.VRAMLimit != nil && !errors.Is(err, ErrVRAM) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.words)
+			}
+			continue
+		}
+		if err != nil || c.want != nil && !slices.Equal(cut, c.want) || all != c.all || len(cut) == 0 {
+			t.Errorf("%s: layers %v (all: %v), %v; want %v", c.name, cut, all, err, c.want)
+		}
+	}
+}
