@@ -291,8 +291,8 @@ func TestSlownessOfCardsAndDisk(t *testing.T) {
 	p := h.add(s, true, now.Add(2*time.Second))
 	got := strings.Join(slowness(p, h.before(p)), "\n")
 	for _, want := range []string{"waited for the disk 200 times in the last second", "A step takes 50.0 ms on H200 with 2 threads and reads 960 MiB of weights, 19.2 GB/s.",
-		"0.20 ms on the card and 0.50 ms on the CPU", "more experts in VRAM would help", "waits 12.5 ms for experts from the file, which the disk gives at 1.50 GB/s",
-		"20.0 GB/s over the link", "70 % of the experts that were read ahead", "1.0 GiB of experts were given back", "Other programs keep 40 % of the CPU busy", "2 more requests"} {
+		"0.20 ms on the card and 0.50 ms on the CPU", "more experts in VRAM would help", "waits 12.5 ms for experts from the file, which the disk gives at 1.5 GB/s",
+		"over the link at 20.0 GB/s", "70 % of the experts that were read ahead", "1.0 GiB of experts were given back", "Other programs keep 40 % of the CPU busy", "2 more requests"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said:\n%s", want, got)
 		}

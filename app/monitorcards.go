@@ -78,7 +78,7 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 		count
 	)
 	values := make([][]float64, count)
-	byUse, moving := false, false
+	byUse, moving, beyond := false, false, false
 	h.each(begin.Add(-5*time.Second), func(pt *point) {
 		v := [count]float64{}
 		for i := range v {
@@ -100,6 +100,7 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 				// What the driver counts for this process beyond the engine's own count
 				// is its kernels, queues and page tables.
 				v[own] = math.Max(0, v[own]-v[weights]-v[slots]-v[kv]-v[scratch])
+				beyond = beyond || v[own] > 0
 			}
 		}
 		d.Times = append(d.Times, seconds(pt.at))
@@ -121,7 +122,10 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 		if moving {
 			d.Series = append(d.Series, layer(tr("experts in use most"), 0.8, slots))
 		}
-		d.Series = append(d.Series, layer(tr("KV cache"), 0.6, kv), layer(tr("work space"), 0.4, scratch), layer(tr("driver"), 0.22, own))
+		d.Series = append(d.Series, layer(tr("KV cache"), 0.6, kv), layer(tr("work space"), 0.4, scratch))
+		if beyond {
+			d.Series = append(d.Series, layer(tr("driver"), 0.22, own))
+		}
 	} else {
 		d.Series = append(d.Series, layer(tr("this engine"), 0.85, own))
 	}

@@ -50,7 +50,7 @@ func slowness(p, before *point) []string {
 func tokenWords(e wire.Engine) []string {
 	switch {
 	case e.Phase == "decode" && e.MSPerStep > 0 && e.ReadBS > 0:
-		return []string{tr("A step takes %.1f ms on %s with %d threads and reads %s of weights, %.1f GB/s.", e.MSPerStep, orDash(e.Device), e.Threads, bytes64(e.BytesPerToken), e.ReadBS/1e9)}
+		return []string{tr("A step takes %.1f ms on %s with %d threads and reads %s of weights, %s.", e.MSPerStep, orDash(e.Device), e.Threads, bytes64(e.BytesPerToken), gbs(e.ReadBS))}
 	case e.Phase == "decode" && e.MSPerStep > 0:
 		return []string{tr("A step takes %.1f ms on %s with %d threads.", e.MSPerStep, orDash(e.Device), e.Threads)}
 	case e.Phase == "prefill" && e.PrefillTokS > 0:
@@ -89,12 +89,12 @@ func tierWords(t *wire.Tiers) []string {
 	}
 	switch {
 	case t.FileMS > 0 && t.DiskBS > 0:
-		out = append(out, tr("A token waits %.1f ms for experts from the file, which the disk gives at %.2f GB/s.", t.FileMS, t.DiskBS/1e9))
+		out = append(out, tr("A token waits %.1f ms for experts from the file, which the disk gives at %s.", t.FileMS, gbs(t.DiskBS)))
 	case t.WaitMS > 0:
 		out = append(out, tr("A token waits %.1f ms for experts that are not in VRAM.", t.WaitMS))
 	}
 	if t.Linked > 0 && t.LinkBS > 0 {
-		out = append(out, tr("Experts come to the card at %.1f GB/s over the link.", t.LinkBS/1e9))
+		out = append(out, tr("Experts come to the card over the link at %s.", gbs(t.LinkBS)))
 	}
 	if t.Guessed > 0 {
 		out = append(out, tr("%.0f %% of the experts that were read ahead were the right ones.", pct(t.Right, t.Guessed)))
@@ -103,6 +103,14 @@ func tierWords(t *wire.Tiers) []string {
 		out = append(out, tr("%s of experts were given back to RAM because it was short.", bytes64(t.Given)))
 	}
 	return out
+}
+
+// gbs writes a rate of bytes as the makers of memory and disks do.
+func gbs(v float64) string {
+	if v < 1e9 {
+		return tr("%.0f MB/s", v/1e6)
+	}
+	return tr("%.1f GB/s", v/1e9)
 }
 
 // newFaults is how many pages the engine fetched from disk between two

@@ -57,10 +57,13 @@ func (h *Heat) Data() HeatData { return h.data }
 // CreateRenderer shows the picture.
 func (h *Heat) CreateRenderer() fyne.WidgetRenderer { return fynewidget.NewSimpleRenderer(h.raster) }
 
-// MinSize keeps rows at least 3 px high.
+// MinSize gives few layers rows that are easy to hit, and many as much room as
+// one looks at without scrolling.
 func (h *Heat) MinSize() fyne.Size {
 	h.ExtendBaseWidget(h)
-	return fyne.NewSize(200, float32(min(240, max(24, h.data.Layers*4))))
+	n := max(1, h.data.Layers)
+	row := min(13, max(4, 200/n))
+	return fyne.NewSize(200, float32(min(260, max(24, n*row))))
 }
 
 // Refresh draws anew.
