@@ -33,6 +33,7 @@ type loadFlags struct {
 	threads, context, chunk, expertRAM int
 	kv, draft, device                  string
 	cpuExperts, compare                bool
+	cardFlags
 }
 
 func (l *loadFlags) add(c *cobra.Command) {
@@ -45,6 +46,7 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.StringVar(&l.device, "device", l.device, "graphics devices: cpu (none), auto (every card), PCI addresses, or names such as opencl:0, with commas between them")
 	f.BoolVar(&l.cpuExperts, "cpu-experts", false, "with --device: routed experts are computed by the CPU")
 	f.BoolVar(&l.compare, "check", false, "with --device: compare every step of a layer with the CPU and name the first that differs; slow")
+	l.cardFlags.add(c)
 	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
 }
 
@@ -56,15 +58,16 @@ func (l *loadFlags) check(c *cobra.Command) error {
 			return usage(c, "--%s is %d, want 0 or more", name, n)
 		}
 	}
-	if l.compare && (l.device == "" || l.device == "cpu") {
+	if d := l.or(l.device); l.compare && (d == "" || d == "cpu") {
 		return usage(c, "--check compares a device with the CPU: name one with --device")
 	}
-	return nil
+	return l.cardFlags.check(c)
 }
 
 func (l *loadFlags) options() engine.Options {
 	o := engine.Options{Threads: l.threads, Context: l.context, KV: l.kv, Chunk: l.chunk, Draft: l.draft, ExpertRAM: int64(l.expertRAM)}
 	o.Device, o.Placement.CPUExperts = l.device, l.cpuExperts
+	l.apply(&o)
 	o.KernelCache, o.Check = kernelCache(), l.compare
 	if l.expertRAM > 0 {
 		o.ExpertRAM <<= 20
@@ -74,6 +77,7 @@ func (l *loadFlags) options() engine.Options {
 
 // args are the same flags for a child.
 func (l *loadFlags) args() (out []string) {
+	out = l.cardFlags.args()
 	for name, n := range map[string]int{"--threads": l.threads, "--context": l.context, "--chunk": l.chunk, "--expert-ram": l.expertRAM} {
 		if n != 0 {
 			out = append(out, fmt.Sprintf("%s=%d", name, n))

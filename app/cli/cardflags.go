@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"outcrop/engine"
+)
+
+// cardFlags say which cards a pack runs on, how its layers are dealt out and how
+// much of each card may be used. They mean the same to all commands.
+type cardFlags struct {
+	cards, split, vram string
+
+	parts  []float64
+	limits []int64
+}
+
+func (k *cardFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&k.cards, "cards", "", "graphics cards to use, in the order of their layers: PCI addresses, or names such as cuda:0 and opencl:1, with commas between them")
+	f.StringVar(&k.split, "split", "", "with several cards: layers of each (20,28), or the proportions in which they are dealt out (3,1); default: what is quickest")
+	f.StringVar(&k.vram, "vram-limit", "", "most VRAM to use of each card, such as 8GB or 12GiB; with commas for several cards, the last one counts for the others")
+}
+
+func (k *cardFlags) check(c *cobra.Command) (err error) {
+	if k.parts, err = parseSplit(k.split); err != nil {
+		return usage(c, "--split %s: %w", k.split, err)
+	}
+	if k.limits, err = parseSizes(k.vram); err != nil {
+		return usage(c, "--vram-limit %s: %w", k.vram, err)
+	}
+	if n := strings.Count(k.cards, ",") + 1; k.cards != "" && k.parts != nil && len(k.parts) != n {
+		return usage(c, "--split %s is for %d cards, --cards names %d", k.split, len(k.parts), n)
+	}
+	return nil
+}
+
+// or is what the flags make of --device.
+func (k *cardFlags) or(device string) string {
+	if k.cards != "" {
+		return k.cards
+	}
+	return device
+}
+
+func (k *cardFlags) apply(o *engine.Options) {
+	o.Device = k.or(o.Device)
+	o.Placement.Split, o.VRAMLimit = k.parts, k.limits
+}
+
+// args are the same flags for a child.
+func (k *cardFlags) args() (out []string) {
+	for name, v := range map[string]string{"--cards": k.cards, "--split": k.split, "--vram-limit": k.vram} {
+		if v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// list is the cards one by one; nil when none are named.
+func (k *cardFlags) list() []string {
+	if k.cards == "" {
+		return nil
+	}
+	return strings.Split(k.cards, ",")
+}
+
+// parseSplit reads "3,1".
+func parseSplit(s string) ([]float64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var out []float64
+	sum := 0.0
+	for _, p := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(p), 64)
+		if err != nil || !(v >= 0) || v > 1e6 {
+			return nil, fmt.Errorf("%q is not a number of layers or a proportion", p)
+		}
+		out, sum = append(out, v), sum+v
+	}
+	if sum == 0 {
+		return nil, fmt.Errorf("no card gets a layer")
+	}
+	return out, nil
+}
+
+// units of sizes: as drive makers count, and as memory is counted.
+var units = []struct {
+	name string
+	n    float64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
+	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1}, {"", 1},
+}
+
+// parseSizes reads "8GB,12GiB".
+func parseSizes(s string) ([]int64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var out []int64
+	for _, p := range strings.Split(s, ",") {
+		n, err := parseSize(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func parseSize(s string) (int64, error) {
+	t := strings.ToLower(strings.TrimSpace(s))
+	for _, u := range units {
+		num, ok := strings.CutSuffix(t, u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
+		if v *= u.n; err == nil && v >= 1 && v < math.MaxInt64/2 {
+			return int64(v), nil
+		}
+		break
+	}
+	return 0, fmt.Errorf("%q is not a size; want a number with GB, GiB, MB or MiB", s)
+}
