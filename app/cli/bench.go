@@ -26,7 +26,7 @@ type benchResult struct {
 
 func (p *Program) benchCommand() *cobra.Command {
 	var o engine.BenchOptions
-	var asJSON bool
+	var asJSON, loads bool
 	var peer string
 	l := loadFlags{kv: "f16", draft: "off"}
 	c := &cobra.Command{
@@ -44,6 +44,17 @@ func (p *Program) benchCommand() *cobra.Command {
 			arg := ""
 			if len(args) == 1 {
 				arg = args[0]
+			}
+			if loads {
+				t, err := p.loads(c.Context(), peer, arg, l, o.Runs)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return p.printJSON(t)
+				}
+				p.printLoads(t)
+				return nil
 			}
 			if peer != "" {
 				r, err := p.compare(c.Context(), peer, arg, l, o)
@@ -73,6 +84,7 @@ func (p *Program) benchCommand() *cobra.Command {
 	c.Flags().IntSliceVar(&o.Depths, "depth", []int{0}, "tokens in the context before either; several with commas between them")
 	c.Flags().IntVar(&o.Runs, "repeat", 3, "times; the median counts")
 	c.Flags().StringVar(&peer, "compare", "", "run another program on the same file in turn and print ratios: a llama-bench, or a command that takes -p -n -t -r and a file")
+	c.Flags().BoolVar(&loads, "load", false, "measure loading to the first token instead: with nothing of the file in the system's cache, and with all of it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"outcrop/engine"
+	"outcrop/engine/vitals"
 )
 
 // comparison is what bench --compare prints. Ratios are ours over the peer's.
@@ -25,8 +27,8 @@ type comparison struct {
 	Theirs      []speedPair `json:"theirs"`
 	Prefill     float64     `json:"prefill_ratio"`
 	Decode      float64     `json:"decode_ratio"`
-	OursPeak    int64       `json:"ours_peak_rss_bytes,omitempty"`
-	TheirsPeak  int64       `json:"theirs_peak_rss_bytes,omitempty"`
+	OursMemory  memoryUse   `json:"ours_memory"`
+	TheirMemory memoryUse   `json:"theirs_memory"`
 	MedianOurs  speedPair   `json:"ours_median"`
 	MedianTheir speedPair   `json:"theirs_median"`
 }
@@ -56,21 +58,16 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 	num := strconv.Itoa
 	ours := append([]string{"bench", file, "--json", "--repeat", "1", "--prompt", num(o.Prompt), "--generate", num(o.Generate),
 		"--depth", num(o.Depths[0])}, l.args()...) // the same placement, so that a card is compared with a card
-	words := strings.Fields(peer)
-	if len(words) == 0 {
-		return out, fmt.Errorf("compare: no command was given; a llama-bench, or a program that takes -p -n -t -r and a file")
-	}
-	theirs := append(words[1:], "-p", num(o.Prompt), "-n", num(o.Generate), "-t", num(l.threads), "-r", "1")
 	if len(o.Depths) > 1 {
 		return out, fmt.Errorf("compare: --depth gives %d depths, want one", len(o.Depths))
 	}
-	if o.Depths[0] > 0 {
-		theirs = append(theirs, "-d", num(o.Depths[0]))
+	words := peerWords(peer, num(o.Prompt), num(o.Generate), l.threads, file)
+	if len(words) == 0 {
+		return out, fmt.Errorf("compare: no command was given; a llama-bench, or a program that takes -p -n -t -r and a file")
 	}
-	if strings.HasPrefix(filepath.Base(words[0]), "llama-bench") {
-		theirs = append(theirs, "-o", "json", "-m", file)
-	} else {
-		theirs = append(theirs, file)
+	theirs := words[1:]
+	if o.Depths[0] > 0 {
+		theirs = append([]string{"-d", num(o.Depths[0])}, theirs...)
 	}
 	for i := range o.Runs {
 		fmt.Fprintf(p.Err, "run %d of %d\n", i+1, o.Runs)
@@ -83,8 +80,9 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 			return out, fmt.Errorf("compare: read our own result: %w", err)
 		}
 		out.Ours = append(out.Ours, speedPair{r.PrefillTokS, r.DecodeTokS})
-		out.OursPeak = max(out.OursPeak, r.PeakRSSBytes) // by its own word: the process also measures bandwidth
-		b, peak, err := output(ctx, words[0], theirs)
+		// By its own word: the process also measures bandwidth, with a large buffer.
+		out.OursMemory.join(memoryUse{r.PeakRSSBytes, r.AnonBytes, r.MappedBytes})
+		b, use, err := output(ctx, words[0], theirs)
 		if err != nil {
 			return out, err
 		}
@@ -93,7 +91,7 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 			return out, fmt.Errorf("compare: %s: %w", peer, err)
 		}
 		out.Theirs = append(out.Theirs, s)
-		out.TheirsPeak = max(out.TheirsPeak, peak)
+		out.TheirMemory.join(use)
 	}
 	out.MedianOurs, out.MedianTheir = medians(out.Ours), medians(out.Theirs)
 	out.Prefill = ratio(out.MedianOurs.Prefill, out.MedianTheir.Prefill)
@@ -101,16 +99,72 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 	return out, nil
 }
 
-// output runs a program and gives what it printed, and its peak memory in
-// bytes (0 where the system does not tell).
-func output(ctx context.Context, name string, args []string) ([]byte, int64, error) {
+// peerWords is the command line of a peer for one run over a file.
+func peerWords(peer, prompt, generate string, threads int, file string) []string {
+	words := strings.Fields(peer)
+	if len(words) == 0 {
+		return nil
+	}
+	words = append(words, "-p", prompt, "-n", generate, "-t", strconv.Itoa(threads), "-r", "1")
+	if strings.HasPrefix(filepath.Base(words[0]), "llama-bench") {
+		return append(words, "-o", "json", "-m", file)
+	}
+	return append(words, file)
+}
+
+// usage of memory by a process, in bytes; 0: not known.
+type memoryUse struct {
+	Peak   int64 `json:"peak_rss_bytes,omitempty"`
+	Anon   int64 `json:"anon_bytes,omitempty"`   // of its own, when the two together were largest
+	Mapped int64 `json:"mapped_bytes,omitempty"` // of files
+}
+
+func (m *memoryUse) join(o memoryUse) {
+	m.Peak = max(m.Peak, o.Peak)
+	if o.Anon+o.Mapped > m.Anon+m.Mapped {
+		m.Anon, m.Mapped = o.Anon, o.Mapped
+	}
+}
+
+// output runs a program and gives what it printed, and the memory it took.
+func output(ctx context.Context, name string, args []string) ([]byte, memoryUse, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	var out, errs bytes.Buffer
+	var use memoryUse
 	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Run(); err != nil {
-		return nil, 0, fmt.Errorf("compare: run %s: %w: %s", name, err, strings.TrimSpace(lastLine(errs.String())))
+	err := c.Start()
+	if err == nil {
+		ended, watched := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(watched)
+			watchMemory(c.Process.Pid, &use, ended)
+		}()
+		err = c.Wait()
+		close(ended)
+		<-watched
 	}
-	return out.Bytes(), peakOf(c.ProcessState), nil
+	if err != nil {
+		return nil, use, fmt.Errorf("compare: run %s: %w: %s", name, err, strings.TrimSpace(lastLine(errs.String())))
+	}
+	use.Peak = peakOf(c.ProcessState)
+	return out.Bytes(), use, nil
+}
+
+// watchMemory looks at a process every 20 ms until it has ended (Linux).
+func watchMemory(pid int, use *memoryUse, ended <-chan struct{}) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		p := vitals.Process(vitals.Live(), pid)
+		if p.Anon.Known && p.Mapped.Known {
+			use.join(memoryUse{Anon: int64(p.Anon.Value), Mapped: int64(p.Mapped.Value)})
+		}
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 func lastLine(s string) string {
@@ -161,13 +215,18 @@ func medians(ps []speedPair) speedPair {
 		for _, p := range ps {
 			v = append(v, f(p))
 		}
-		slices.Sort(v)
-		if len(v) == 0 {
-			return 0
-		}
-		return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
+		return middle(v)
 	}
 	return speedPair{mid(func(p speedPair) float64 { return p.Prefill }), mid(func(p speedPair) float64 { return p.Decode })}
+}
+
+// middle is the median; 0 of nothing.
+func middle(v []float64) float64 {
+	slices.Sort(v)
+	if len(v) == 0 {
+		return 0
+	}
+	return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
 }
 
 func ratio(a, b float64) float64 {
@@ -186,8 +245,17 @@ func (p *Program) printComparison(c comparison) {
 		row("prompt", c.MedianOurs.Prefill, c.MedianTheir.Prefill, c.Prefill),
 		row("answer", c.MedianOurs.Decode, c.MedianTheir.Decode, c.Decode),
 	}
-	if c.OursPeak > 0 && c.TheirsPeak > 0 {
-		rows = append(rows, []string{"peak memory", size(c.OursPeak), size(c.TheirsPeak), fmt.Sprintf("%.2f", float64(c.OursPeak)/float64(c.TheirsPeak))})
+	for _, m := range []struct {
+		name         string
+		ours, theirs int64
+	}{
+		{"peak memory", c.OursMemory.Peak, c.TheirMemory.Peak},
+		{"of their own", c.OursMemory.Anon, c.TheirMemory.Anon},
+		{"of the file", c.OursMemory.Mapped, c.TheirMemory.Mapped},
+	} {
+		if m.ours > 0 && m.theirs > 0 {
+			rows = append(rows, []string{m.name, size(m.ours), size(m.theirs), fmt.Sprintf("%.2f", float64(m.ours)/float64(m.theirs))})
+		}
 	}
 	table(p.Out, rows)
 	fmt.Fprintf(p.Out, "medians of %d runs in turn, %d threads; peer: %s\n", len(c.Ours), c.Threads, c.Peer)
