@@ -50,7 +50,8 @@ type cards struct {
 	experts bool // routed experts are the CPU's
 	check   *checker
 	slots   *cardSlots // nil: none
-	onCPU   []string   // which parts of the layers the CPU computes, and why
+	parts   []parts    // what the CPU computes of each layer for want of kernels
+	onCPU   []string   // the same in words
 
 	times deviceTimes
 	kv    atomic.Int64 // bytes of all sessions
@@ -68,6 +69,8 @@ type run struct {
 	work   *compute.Arena // buffers of a pass
 	lo, hi int            // layers
 	last   bool           // the logits are made here
+	hosted bool           // the residual stream stays with the CPU (deviceblocks.go)
+	split  bool           // routed experts of some layers are the CPU's
 	layers []cardLayer
 
 	outNorm *compute.Buffer
@@ -79,95 +82,35 @@ type run struct {
 	kv      atomic.Int64 // bytes of all sessions
 }
 
-// deviceRefusal says in words why a model's layers cannot run on a device; ""
-// when they can. Types of tensors are seen at load.
-func deviceRefusal(s *spec) string {
-	switch {
-	case s.streams > 0:
-		return "hyper-connections"
-	case s.ple != nil:
-		return "n-gram tables"
-	case s.perLayer > 0:
-		return "per-layer embeddings"
-	case s.dim%32 != 0:
-		return fmt.Sprintf("a width of %d, which is not a multiple of 32", s.dim)
-	}
-	for i := range s.layers {
-		if why := s.layers[i].deviceRefusal(); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-func (l *layerSpec) deviceRefusal() string {
-	switch l.mixer {
-	case latent:
-		return "latent attention"
-	case shortConv:
-		return "short convolutions"
-	case attention:
-		a := &l.attn
-		switch {
-		case a.kvFrom >= 0:
-			return "caches shared between layers"
-		case a.index != nil:
-			return "a sparse index"
-		case a.qkNorm == qkFull:
-			return "norms over all heads"
-		case a.vNorm:
-			return "values that are normed"
-		case a.kvHeads < 1 || a.keyDim%8 != 0 || a.valDim%8 != 0 || a.keyDim > 576 || a.valDim > 576 || a.heads*a.valDim%32 != 0:
-			return fmt.Sprintf("attention heads of %d and %d values", a.keyDim, a.valDim)
-		}
-	case deltaNet:
-		d := &l.delta
-		if d.taps > 8 || d.dim > 256 || d.valHeads*d.dim%32 != 0 {
-			return fmt.Sprintf("delta nets with heads of %d values and %d taps", d.dim, d.taps)
-		}
-	}
-	e := &l.expert
-	switch {
-	case l.ff > 0 && e.count > 0:
-		return "dense parts beside experts"
-	case l.ff%32 != 0 || e.ff%32 != 0 || e.shared%32 != 0:
-		return "feed-forwards whose width is not a multiple of 32"
-	case e.count > 1024 || e.used > 64 || e.groups > 64:
-		return fmt.Sprintf("%d of %d experts", e.used, e.count)
-	}
-	return ""
-}
-
 // newCards cuts the layers into runs and loads their weights.
 func newCards(m *Model, o *Options) (*cards, error) {
 	if why := deviceRefusal(m.spec); why != "" {
-		return nil, fmt.Errorf("%w: this family has no card kernels yet: %s has %s", ErrNoKernels, m.spec.arch, why)
+		return nil, fmt.Errorf("%w for any part of a %s model: %s", ErrNoKernels, m.spec.arch, why)
 	}
 	if m.kv != kvF16 && m.kv != kvQ8 {
 		return nil, fmt.Errorf("%w: keys and values in %s asked, cards keep f16 or q8", ErrNoKernels, m.kv)
-	}
-	if o.Check && o.Placement.CPUExperts {
-		return nil, errors.New("check mode compares devices with the CPU: it does not go with experts on the CPU")
 	}
 	n := len(m.layers)
 	cut, err := m.cut(o, n)
 	if err != nil {
 		return nil, err
 	}
-	c := &cards{m: m, first: n, experts: o.Placement.CPUExperts}
+	c := &cards{m: m, first: n, experts: o.Placement.CPUExperts, parts: m.parts()}
 	if o.Check {
 		c.check = &checker{tell: o.Deviates}
 	}
 	for _, k := range cut {
 		c.first -= k
 	}
-	at := c.first
+	at, stream := c.first, m.weights.streamOnCPU(m.spec)
+	c.onCPU = onCPU(m.layers, c.parts, c.first, stream)
 	for i, k := range cut {
 		if k == 0 {
 			continue
 		}
 		r := &run{c: c, dev: o.Devices[i], lo: at, hi: at + k, last: at+k == n}
 		at += k
+		r.plan(stream)
 		c.runs = append(c.runs, r)
 		if err := r.load(o); err != nil {
 			err = r.loadFailed(err, c.experts)
@@ -199,6 +142,30 @@ func (c *cards) close() {
 		r.free()
 	}
 }
+
+// plan finds how the run has to go.
+func (r *run) plan(stream string) {
+	r.hosted = stream != "" || r.last && unknown(&r.c.m.output) != ""
+	for il := r.lo; il < r.hi; il++ {
+		w := r.c.parts[il]
+		r.hosted = r.hosted || w.mixer != "" || w.ffn != ""
+		r.split = r.split || (r.c.experts || w.experts != "") && r.c.m.layers[il].expert.count > 0 && w.ffn == ""
+	}
+	r.hosted = r.hosted || r.split && r.c.check != nil // which compares there
+}
+
+// plain tells whether devices compute everything of their layers.
+func (c *cards) plain() bool {
+	for _, r := range c.runs {
+		if r.hosted || r.split {
+			return false
+		}
+	}
+	return true
+}
+
+// mixes tells whether the mixer of layer il, and what it keeps, is a device's.
+func (c *cards) mixes(il int) bool { return c.has(il) && c.parts[il].mixer == "" }
 
 // has tells whether layer il lies on a device.
 func (c *cards) has(il int) bool { return c != nil && il >= c.first && il < len(c.m.layers) }

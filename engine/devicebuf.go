@@ -60,28 +60,32 @@ func (r *run) room() error {
 	var q, k, v, two, up, u, z, raw, attn, routes, used, slots, experts int
 	for i := range r.layers {
 		l := &r.layers[i]
-		switch l.mixer {
-		case attention:
+		switch {
+		case l.why.mixer != "":
+		case l.mixer == attention:
 			a := &l.layer.attn
 			q, k, v = max(q, l.q.rows), max(k, a.kvHeads*a.keyDim), max(v, a.kvHeads*a.valDim)
 			cols[a.heads*a.valDim] = max(cols[a.heads*a.valDim], T)
-		case deltaNet:
+		case l.mixer == deltaNet:
 			d := &l.layer.delta
 			inner := d.valHeads * d.dim
 			u, z, raw, attn = max(u, d.channels()), max(z, inner), max(raw, 2*d.valHeads), max(attn, inner)
 			cols[inner] = max(cols[inner], T)
 		}
-		e := &l.expert
-		two = max(two, T*2*l.ff, T*2*e.shared)
-		if !l.gate.none() {
-			up = max(up, T*l.ff, T*e.shared)
+		if l.why.ffn != "" {
+			continue
 		}
-		for _, n := range []int{l.ff, e.shared} {
+		e, ff := &l.wide.expert, l.wide.ff
+		two = max(two, T*2*ff, T*2*e.shared)
+		if !l.gate.none() {
+			up = max(up, T*ff, T*e.shared)
+		}
+		for _, n := range []int{ff, e.shared} {
 			if n > 0 {
 				cols[n] = max(cols[n], T)
 			}
 		}
-		if e.count > 0 && !r.c.experts {
+		if e.count > 0 && l.routedOnHost == nil {
 			routes, used, experts = max(routes, e.count), max(used, e.used), max(experts, e.count)
 			two, slots = max(two, T*e.used*2*e.ff), max(slots, T*e.used*dim)
 			cols[e.ff] = max(cols[e.ff], T*e.used)

@@ -57,7 +57,7 @@ const leastPiece = 256
 // stays; else there are four pieces for each device, so that all devices work
 // for four fifths of the time or more.
 func (c *cards) piece(n int) int {
-	if c == nil || c.experts || c.check != nil {
+	if c == nil || !c.plain() || c.check != nil {
 		return 0
 	}
 	stages := len(c.runs)

@@ -31,14 +31,23 @@ func (m *Model) cardNeed(il int) (n cardNeed) {
 		}
 		return b * count
 	}
-	for _, w := range []*matrix{&l.q, &l.k, &l.v, &l.o, &l.qkv, &l.z, &l.alpha, &l.beta, &l.ba, &l.deltaOut,
-		&l.gate, &l.up, &l.down, &l.router, &l.shGate, &l.shUp, &l.shDown} {
-		n.weights += size(w, 1)
+	why := m.partsOf(il) // what stays with the CPU takes nothing
+	if why.mixer == "" {
+		for _, w := range []*matrix{&l.q, &l.k, &l.v, &l.o, &l.qkv, &l.z, &l.alpha, &l.beta, &l.ba, &l.deltaOut} {
+			n.weights += size(w, 1)
+		}
 	}
-	for _, b := range l.banks() {
-		n.experts += size(&b.matrix, int64(b.count))
+	if why.ffn == "" {
+		for _, w := range []*matrix{&l.gate, &l.up, &l.down, &l.router, &l.shGate, &l.shUp, &l.shDown} {
+			n.weights += size(w, 1)
+		}
+		for _, b := range l.banks() {
+			if why.experts == "" {
+				n.experts += size(&b.matrix, int64(b.count))
+			}
+		}
 	}
-	if l.mixer == attention || l.mixer == deltaNet {
+	if why.mixer == "" {
 		for _, b := range cardMemoryBytes(m, l.layerSpec) {
 			n.cache += (b + cardAlign - 1) / cardAlign * cardAlign
 		}

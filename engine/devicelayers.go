@@ -144,7 +144,7 @@ func (r *run) ffn(q *compute.Queue, s *step, i int) error {
 func (r *run) ffnEntered(q *compute.Queue, s *step, i int) error {
 	l := &r.layers[i]
 	if l.ff > 0 {
-		return r.dense(q, s, l, &l.gateUp, &l.gate, &l.up, &l.down, l.ff, 0)
+		return r.dense(q, s, l, &l.gateUp, &l.gate, &l.up, &l.down, l.wide.ff, 0)
 	}
 	if err := r.routed(q, s, l); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r *run) halves(q *compute.Queue, s *step, l *cardLayer, both, gate, up *ca
 
 // routed makes y = sum of the chosen experts.
 func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
-	b, e, dim, T := &r.buf, &l.expert, r.c.m.spec.dim, s.T
+	b, e, dim, T := &r.buf, &l.wide.expert, r.c.m.spec.dim, s.T
 	if err := l.router.run(q, b.xb, T, b.route, e.count, 0); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
 
 // sharedExpert adds the shared expert to y, or makes it y.
 func (r *run) sharedExpert(q *compute.Queue, s *step, l *cardLayer, add bool) error {
-	e, b, dim, T := &l.expert, &r.buf, r.c.m.spec.dim, s.T
+	e, b, dim, T := &l.wide.expert, &r.buf, r.c.m.spec.dim, s.T
 	if e.shared == 0 {
 		return nil
 	}

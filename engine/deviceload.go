@@ -41,6 +41,8 @@ func (w *cardMatrix) run(q *compute.Queue, a *ops.Acts, t int, y *compute.Buffer
 // cardLayer is a layer on a device.
 type cardLayer struct {
 	*layer
+	wide                                 *layerSpec // with the widths of the feed-forwards on the card
+	why                                  parts      // what the CPU computes, and why
 	attnNorm, postAttn, ffnNorm, postFFN *compute.Buffer
 
 	attn         *ops.Attention
@@ -125,7 +127,9 @@ func (r *run) load(o *Options) error {
 	}
 	if r.last {
 		r.outNorm = ld.floats(m.outNorm)
-		r.output = ld.matrix(&m.output)
+		if unknown(&m.output) == "" {
+			r.output = ld.matrix(&m.output)
+		}
 	}
 	if ld.err != nil {
 		return ld.err
@@ -150,17 +154,24 @@ func (r *run) types() []uint32 {
 	}
 	for il := r.lo; il < r.hi; il++ {
 		l := &m.layers[il]
-		for _, w := range []*matrix{&l.q, &l.k, &l.v, &l.o, &l.qkv, &l.z, &l.alpha, &l.beta, &l.ba, &l.deltaOut,
-			&l.gate, &l.up, &l.down, &l.router, &l.shGate, &l.shUp, &l.shDown} {
-			add(w)
+		why := r.c.parts[il]
+		if why.mixer == "" {
+			for _, w := range []*matrix{&l.q, &l.k, &l.v, &l.o, &l.qkv, &l.z, &l.alpha, &l.beta, &l.ba, &l.deltaOut} {
+				add(w)
+			}
 		}
-		if !r.c.experts {
-			for _, b := range l.banks() {
-				add(&b.matrix)
+		if why.ffn == "" {
+			for _, w := range []*matrix{&l.gate, &l.up, &l.down, &l.router, &l.shGate, &l.shUp, &l.shDown} {
+				add(w)
+			}
+			if !r.c.experts && why.experts == "" {
+				for _, b := range l.banks() {
+					add(&b.matrix)
+				}
 			}
 		}
 	}
-	if r.last {
+	if r.last && unknown(&m.output) == "" {
 		add(&m.output)
 	}
 	return list
@@ -339,15 +350,15 @@ func (ld *loader) layer(l *layer) cardLayer {
 	r, m := ld.r, ld.r.c.m
 	out := cardLayer{
 		layer:    l,
+		why:      r.c.parts[l.index],
+		wide:     l.layerSpec,
 		attnNorm: ld.floats(l.attnNorm), postAttn: ld.floats(l.postAttn),
 		ffnNorm: ld.floats(l.ffnNorm), postFFN: ld.floats(l.postFFN),
 	}
-	if l.outScale != 0 {
-		ld.fail(fmt.Errorf("%w: a layer whose output is scaled", ErrNoKernels))
-	}
 	var err error
-	switch l.mixer {
-	case attention:
+	switch {
+	case out.why.mixer != "":
+	case l.mixer == attention:
 		a := &l.attn
 		out.q, out.k, out.v, out.o = ld.matrix(&l.q), ld.matrix(&l.k), ld.matrix(&l.v), ld.matrix(&l.o)
 		out.qNorm, out.kNorm, out.sinks = ld.floats(l.qNorm), ld.floats(l.kNorm), ld.floats(l.sinks)
@@ -360,7 +371,7 @@ func (ld *loader) layer(l *layer) cardLayer {
 			out.rot = h.Rot
 		}
 		out.attn, err = r.set.Attention(h)
-	case deltaNet:
+	case l.mixer == deltaNet:
 		d := &l.delta
 		out.qkv, out.z, out.out = ld.matrix(&l.qkv), ld.matrix(&l.z), ld.matrix(&l.deltaOut)
 		switch {
@@ -378,12 +389,17 @@ func (ld *loader) layer(l *layer) cardLayer {
 		})
 	}
 	ld.fail(err)
+	if out.why.ffn != "" {
+		return out
+	}
+	wide := widen(l)
+	out.wide = wide.layerSpec
 	if l.ff > 0 {
-		out.gateUp, out.gate, out.up = ld.pair(&l.gate, &l.up)
-		out.down = ld.matrix(&l.down)
+		out.gateUp, out.gate, out.up = ld.pair(&wide.gate, &wide.up)
+		out.down = ld.matrix(&wide.down)
 	}
 	if l.expert.count > 0 {
-		ld.mixture(&out)
+		ld.mixture(&out, wide)
 	}
 	return out
 }
@@ -403,17 +419,17 @@ func (ld *loader) pair(gate, up *matrix) (both, g, u cardMatrix) {
 	return both, ld.matrix(gate), ld.matrix(up)
 }
 
-// mixture copies the router and the experts of a layer.
-func (ld *loader) mixture(l *cardLayer) {
-	e := &l.expert
-	if e.shared > 0 {
-		l.shGateUp, l.gate, l.up = ld.pair(&l.shGate, &l.layer.shUp)
-		l.shDown = ld.matrix(&l.layer.shDown)
+// mixture copies the router and the experts of a layer; w is the layer in the
+// widths of the card.
+func (ld *loader) mixture(l *cardLayer, w *layer) {
+	if l.expert.shared > 0 {
+		l.shGateUp, l.gate, l.up = ld.pair(&w.shGate, &w.shUp)
+		l.shDown = ld.matrix(&w.shDown)
 		if v := l.layer.sharedGate; v != nil {
 			l.sharedGate = ld.matrix(rowMatrix(v))
 		}
 	}
-	if ld.r.c.experts {
+	if ld.r.c.experts || l.why.experts != "" {
 		s := *l.layerSpec
 		s.expert.shared = 0
 		host := *l.layer
@@ -423,16 +439,16 @@ func (ld *loader) mixture(l *cardLayer) {
 	}
 	l.router, l.pick = ld.matrix(&l.layer.router), ld.floats(l.pickBias)
 	if l.fused {
-		l.expGateUp = ld.bank(&l.gates)
-		l.expUpBias = ld.floats(l.gates.biases)
+		l.expGateUp = ld.bank(&w.gates)
+		l.expUpBias = ld.floats(w.gates.biases)
 	} else {
-		l.expGateUp = ld.bank(&l.gates, &l.ups)
-		if l.gates.biases != nil || l.ups.biases != nil {
-			l.expUpBias = ld.floats(twoBiases(&l.gates, &l.ups))
+		l.expGateUp = ld.bank(&w.gates, &w.ups)
+		if w.gates.biases != nil || w.ups.biases != nil {
+			l.expUpBias = ld.floats(twoBiases(&w.gates, &w.ups))
 		}
 	}
-	l.expDown = ld.bank(&l.downs)
-	l.expDownBias = ld.floats(l.downs.biases)
+	l.expDown = ld.bank(&w.downs)
+	l.expDownBias = ld.floats(w.downs.biases)
 }
 
 // twoBiases are, expert by expert, the biases of a and of b.

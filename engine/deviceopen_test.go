@@ -48,12 +48,16 @@ func TestPickDevices(t *testing.T) {
 	}
 }
 
-// Families without kernels are refused by name of what is missing, and "auto"
-// goes on with the CPU and says why.
+// A model of which no part has kernels is refused by name of what is missing,
+// and "auto" goes on with the CPU and says why.
 func TestNoDevice(t *testing.T) {
-	s := &spec{arch: "deepseek2", dim: 64, layers: []layerSpec{{mixer: latent}}}
-	if why := deviceRefusal(s); why != "latent attention" {
+	s := &spec{arch: "deepseek2", dim: 40, layers: []layerSpec{{mixer: latent, ff: 48}}}
+	if why := deviceRefusal(s); why != "a width of 40, which is not a multiple of 32" {
 		t.Errorf("got %q", why)
+	}
+	s.dim = 64
+	if why := deviceRefusal(s); why != "" {
+		t.Errorf("a feed-forward alone: got %q", why)
 	}
 	m := starter(t, Options{Threads: 1, Context: 64, Device: "auto", KernelCache: t.TempDir()})
 	if d := m.Telemetry().Device; d.Name != "" || !strings.Contains(d.Why, "first light") {
@@ -69,7 +73,7 @@ func TestNoDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	p, err := OpenPack(fixturePath("deepseek2-yarn"))
+	p, err := OpenPack(tinySpec{dim: 40, seed: 1}.write(t)) // a width that no kernel takes
 	if err != nil {
 		t.Fatal(err)
 	}

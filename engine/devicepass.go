@@ -91,26 +91,29 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 	if err != nil {
 		return err
 	}
-	recorded := s.T <= ops.MaxColumns && !r.c.experts && r.c.check == nil
+	recorded := s.T <= ops.MaxColumns && !r.hosted && !r.split && r.c.check == nil
 	if err := r.roomFor(s, recorded); err != nil {
 		return err
 	}
 	r.fill(s.in, f)
+	if r.hosted {
+		return r.blocks(s, f)
+	}
 	if r.c.check != nil {
 		copy(p.x, f.x) // the CPU's side begins with what the device has
 	}
 	begin := time.Now()
 	switch {
+	case r.split:
+		err = r.shared(s)
 	case r.c.check != nil:
 		err = r.checked(s)
-	case r.c.experts:
-		err = r.shared(s)
 	case recorded:
 		err = r.replay(s)
 	default:
 		err = r.dev.Do(func(q *compute.Queue) error { return r.enqueue(q, s, false) })
 	}
-	if !r.c.experts {
+	if !r.split {
 		d := time.Since(begin).Nanoseconds()
 		r.c.times.device.Add(d)
 		r.c.times.wait.Add(d)
@@ -241,6 +244,14 @@ func (r *run) enqueue(q *compute.Queue, s *step, recorded bool) error {
 
 // begin writes the inputs.
 func (r *run) begin(q *compute.Queue, s *step) error {
+	if err := r.inputs(q, s); err != nil {
+		return err
+	}
+	return q.WriteHost(r.buf.x, 0, s.in, r.buf.inX, 4*int64(s.T*r.c.m.spec.dim))
+}
+
+// inputs writes what a pass needs besides the residual stream.
+func (r *run) inputs(q *compute.Queue, s *step) error {
 	b, m := &r.buf, r.c.m
 	if err := q.WriteHost(b.state, 0, s.in, 0, 8); err != nil {
 		return err
@@ -257,7 +268,7 @@ func (r *run) begin(q *compute.Queue, s *step) error {
 			}
 		}
 	}
-	return q.WriteHost(b.x, 0, s.in, b.inX, 4*int64(s.T*m.spec.dim))
+	return nil
 }
 
 // end adds the last output and makes the logits, or hands the stream over.

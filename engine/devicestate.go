@@ -67,6 +67,9 @@ func (s *runState) take(r *run) error {
 	var total int64
 	var list []int64
 	for i := range r.layers {
+		if r.layers[i].why.mixer != "" {
+			continue
+		}
 		for _, n := range cardMemoryBytes(m, r.layers[i].layerSpec) {
 			n = (n + cardAlign - 1) / cardAlign * cardAlign
 			list = append(list, n)
@@ -89,11 +92,12 @@ func (s *runState) take(r *run) error {
 	for i := range r.layers {
 		var mem cardMemory
 		l := r.layers[i].layerSpec
-		switch l.mixer {
-		case attention:
+		switch {
+		case r.layers[i].why.mixer != "":
+		case l.mixer == attention:
 			a := &l.attn
 			mem.cache = ops.Cache{Heads: a.kvHeads, Key: a.keyDim, Value: a.valDim, Context: cardContext(m), Q8: m.kv == kvQ8, K: next(), V: next()}
-		case deltaNet:
+		case l.mixer == deltaNet:
 			mem.delta = ops.DeltaState{S: next(), Hist: next()}
 			for j := range mem.log {
 				mem.log[j] = ops.DeltaLog{U: next(), K: next(), D: next(), G: next()}

@@ -91,7 +91,7 @@ func (m *Model) keepDraft(d *drafter, pos int, hidden []float32, ids []token.ID)
 func (m *Model) runDraft(d *drafter, pos int, hidden []float32, ids []token.ID) error {
 	m.draftInput(d, pos, hidden, ids)
 	p, b, dim := d.p, d.block, m.spec.dim
-	if m.block(p, &b.layer); p.err != nil {
+	if m.block(p, &b.layer, nil); p.err != nil {
 		return p.failed()
 	}
 	grow(&p.norm, p.t*dim)

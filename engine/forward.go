@@ -37,13 +37,7 @@ func (m *Model) forward(ctx context.Context, p *pass, ids []token.ID, outputs in
 	}
 	p.finish(ids)
 
-	grow(&p.norm, p.t*m.spec.dim)
-	if m.outMix != nil {
-		m.mixStreams(p, m.outMix, p.norm)
-	} else {
-		p.headNorm = m.outNorm
-		p.tokens(nil, normOut)
-	}
+	m.normOutput(p)
 	m.head(p, &m.output, outputs)
 	m.heat.tick(p.t)
 	return m.experts.between(p)
@@ -63,7 +57,7 @@ func (m *Model) enterTrunk(p *pass, ids []token.ID) {
 
 // runLayer runs layer il on the CPU.
 func (m *Model) runLayer(p *pass, il int) error {
-	m.block(p, &m.layers[il])
+	m.block(p, &m.layers[il], nil)
 	if m.pool.lost.Load() {
 		return ErrPackLost
 	}
@@ -83,12 +77,37 @@ func (p *pass) failed() error {
 	return err
 }
 
-// block runs one layer: x += mixer(norm(x)); x += ffn(norm(x)).
-func (m *Model) block(p *pass, l *layer) {
+// block runs one layer: x += mixer(norm(x)); x += ffn(norm(x)). on computes the
+// mixer and the feed-forward, on a card in part; nil: the CPU does.
+func (m *Model) block(p *pass, l *layer, on *blockRun) {
 	if l.gram != nil {
 		m.ngram(p, l)
 	}
 	m.enter(p, l, l.hcAttn, l.attnNorm) // xb
+	if on == nil {
+		m.mix(p, l)
+	} else {
+		on.mix(p, l)
+	}
+	p.tokens(l, addMixer)
+
+	m.enter(p, l, l.hcFFN, l.ffnNorm) // xb
+	if on == nil {
+		m.feed(p, l)
+	} else {
+		on.feed(p, l)
+	}
+	p.tokens(l, addFFN)
+	if l.perLayer != nil {
+		m.addPerLayer(p, l)
+	}
+	if l.outScale != 0 {
+		quant.ScaleF32(p.x, l.outScale)
+	}
+}
+
+// mix is the mixer of a layer: p.y from p.xb.
+func (m *Model) mix(p *pass, l *layer) {
 	switch l.mixer {
 	case attention:
 		m.attend(p, l)
@@ -99,24 +118,29 @@ func (m *Model) block(p *pass, l *layer) {
 	case deltaNet:
 		m.deltaNet(p, l)
 	}
-	p.tokens(l, addMixer)
+}
 
-	m.enter(p, l, l.hcFFN, l.ffnNorm) // xb
+// feed is the feed-forward of a layer: p.y from p.xb.
+func (m *Model) feed(p *pass, l *layer) {
 	switch {
 	case l.both != nil:
-		m.denseAndExperts(p, l)
+		m.denseAndExperts(p, l, nil)
 	case l.ff > 0:
 		m.dense(p, l)
 	default:
 		m.mixture(p, l)
 	}
-	p.tokens(l, addFFN)
-	if l.perLayer != nil {
-		m.addPerLayer(p, l)
+}
+
+// normOutput makes p.norm, the normed hidden state, from the residual stream.
+func (m *Model) normOutput(p *pass) {
+	grow(&p.norm, p.t*m.spec.dim)
+	if m.outMix != nil {
+		m.mixStreams(p, m.outMix, p.norm)
+		return
 	}
-	if l.outScale != 0 {
-		quant.ScaleF32(p.x, l.outScale)
-	}
+	p.headNorm = m.outNorm
+	p.tokens(nil, normOut)
 }
 
 // open prepares the buffers for ids.

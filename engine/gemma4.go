@@ -30,8 +30,12 @@ func (b *binder) both(l *layer, s *spec, blk string) {
 }
 
 // denseAndExperts leaves the sum of both parts in p.y.
-func (m *Model) denseAndExperts(p *pass, l *layer) {
-	m.dense(p, l)
+func (m *Model) denseAndExperts(p *pass, l *layer, on *blockRun) {
+	if on == nil {
+		m.dense(p, l)
+	} else {
+		on.dense(p, l)
+	}
 	grow(&p.aside, p.t*m.spec.dim)
 	grow(&p.eh, p.t*m.spec.dim)
 	p.tokens(l, keepDense)

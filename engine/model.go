@@ -91,6 +91,8 @@ type Model struct {
 	turn     sync.Mutex // one forward pass at a time
 	tele     telemetry
 
+	cardParts []parts // see parts
+
 	sessions sync.WaitGroup
 	trace    func(il int, x []float32)    // tests look at the residual stream
 	route    func(il, t int, ids []int32) // tests choose the experts of a token

@@ -90,5 +90,5 @@ func (m *Model) tierOf(s *shelves, l *layer, e int32) Tier {
 
 // onCard reports whether a layer's experts all lie on a graphics device.
 func (m *Model) onCard(l *layer) bool {
-	return m.cards != nil && !m.cards.experts && l.index >= m.cards.first
+	return m.cards.has(l.index) && !m.cards.experts && m.cards.parts[l.index].experts == "" && m.cards.parts[l.index].ffn == ""
 }

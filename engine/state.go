@@ -50,7 +50,7 @@ const maxWindow = 16
 func newState(m *Model) *state {
 	st := &state{ctx: m.context, trunk: len(m.layers)}
 	for i := range m.layers {
-		st.layers = append(st.layers, newMemory(m, m.layers[i].layerSpec, m.cards.has(i) && m.cards.check == nil))
+		st.layers = append(st.layers, newMemory(m, m.layers[i].layerSpec, m.cards.mixes(i) && m.cards.check == nil))
 	}
 	for i := range m.usedDrafts() {
 		st.layers = append(st.layers, newMemory(m, m.drafts[i].layerSpec, false))
@@ -154,7 +154,7 @@ func (st *state) accept(m *Model, t, n int) {
 	st.kept = n
 	for i := range m.layers {
 		mem := &st.layers[i]
-		if m.cards.has(i) && m.cards.check == nil {
+		if m.cards.mixes(i) && m.cards.check == nil {
 			continue // the device has the log
 		}
 		if m.layers[i].ple {
