@@ -42,6 +42,8 @@ type BenchResult struct {
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`  // what the same threads read from memory at best
 	Share         float64 `json:"share"`           // of that bandwidth
 
+	HandOver []HandOver `json:"hand_over,omitempty"` // between devices
+
 	Threads int    `json:"threads"`
 	Kernel  string `json:"kernel"` // of the CPU's products
 	Device  string `json:"device"` // "CPU", or the graphics devices that run layers
@@ -112,9 +114,9 @@ func Bench(ctx context.Context, m *Model, o BenchOptions) ([]BenchResult, error)
 }
 
 // bench measures at one depth.
-func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchOptions) (BenchResult, error) {
+func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchOptions) (r BenchResult, err error) {
 	m := s.m
-	r := BenchResult{
+	r = BenchResult{
 		Model: m.pack.Name, Arch: m.spec.arch, Prompt: o.Prompt, Generate: o.Generate, Depth: depth, Runs: o.Runs,
 		Threads: m.Threads(), Kernel: m.Kernel(), KV: m.kv.String(), Device: "CPU",
 		Filled: depth > 0 && s.canFill(),
@@ -132,12 +134,7 @@ func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchO
 			return nil
 		}
 		s.Reset()
-		for s.st.pos < depth {
-			if err := s.advance(ctx, ids[s.st.pos:min(s.st.pos+m.chunk, depth)], 0); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.prefill(ctx, ids[:depth], 0, nil)
 	}
 	var prefill, decode []float64
 	for range o.Runs {
@@ -146,16 +143,8 @@ func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchO
 				return r, err
 			}
 			begin := time.Now()
-			end := depth + o.Prompt
-			for s.st.pos < end {
-				n := min(m.chunk, end-s.st.pos)
-				last := 0
-				if s.st.pos+n == end {
-					last = 1
-				}
-				if err := s.advance(ctx, ids[s.st.pos:s.st.pos+n], last); err != nil {
-					return r, err
-				}
+			if err := s.prefill(ctx, ids[depth:depth+o.Prompt], 1, nil); err != nil {
+				return r, err
 			}
 			prefill = append(prefill, float64(o.Prompt)/time.Since(begin).Seconds())
 		}
@@ -180,7 +169,8 @@ func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchO
 		r.GBs = float64(r.BytesPerToken) * r.DecodeTokS / 1e9
 	}
 	r.PeakRSSBytes, r.AnonBytes, r.MappedBytes = ownMemory()
-	return r, nil
+	r.HandOver, err = m.HandOvers()
+	return r, err
 }
 
 // cacheBytes is what attention reads at a position: cached rows inside the

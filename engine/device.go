@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"outcrop/gpu/compute"
 	"outcrop/gpu/compute/ops"
@@ -80,6 +81,9 @@ type run struct {
 	weights int64 // bytes on the device
 	scratch atomic.Int64
 	kv      atomic.Int64 // bytes of all sessions
+
+	began, ended time.Time // of the last recorded step
+	gap, gaps    atomic.Int64
 }
 
 // newCards cuts the layers into runs and loads their weights.

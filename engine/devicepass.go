@@ -67,6 +67,9 @@ func (c *cards) forward(ctx context.Context, p *pass, outputs int) error {
 		if err := r.forward(p, &p.st.cards.runs[i], f); err != nil {
 			return r.wrap(err)
 		}
+		if i > 0 && f.tokens == 1 {
+			r.passed(c.runs[i-1])
+		}
 	}
 	return nil
 }
@@ -222,7 +225,7 @@ func (r *run) replay(s *step) error {
 		}
 		s.s.seqs[k] = seq
 	}
-	return r.dev.Do(func(q *compute.Queue) error { return q.Replay(seq) })
+	return r.dev.Do(func(q *compute.Queue) error { return r.timed(q, seq) })
 }
 
 // enqueue is a whole pass. Logits go to pinned memory when it is recorded, else

@@ -75,6 +75,7 @@ func (p *Program) benchCommand() *cobra.Command {
 				return p.printJSON(r)
 			}
 			p.printBench(r)
+			p.printHandOvers(r.HandOver)
 			return nil
 		},
 	}
