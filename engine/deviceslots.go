@@ -61,7 +61,7 @@ type slotRun struct {
 func (c *cards) newCardSlots(count func(layer int) int, link bool) (*cardSlots, error) {
 	s := &cardSlots{c: c, layers: make([]slotLayer, len(c.m.layers)), runs: map[*run]*slotRun{}, done: make(chan error, 1)}
 	for _, r := range c.runs {
-		sr := &slotRun{r: r, arena: r.dev.Arena(min(32<<20, r.dev.MaxBuffer())), hid: map[int]*ops.Acts{}}
+		sr := &slotRun{r: r, hid: map[int]*ops.Acts{}}
 		s.runs[r] = sr
 		if err := s.open(sr, count, link); err != nil {
 			s.free()
@@ -145,6 +145,11 @@ func (s *cardSlots) open(sr *slotRun, count func(layer int) int, link bool) erro
 		return err
 	}
 	sr.most = m.passRows() * max(used, 1)
+	need := int64(sr.most) * int64(12+8*dim+dim*5/4)
+	for ff := range ffs {
+		need += int64(sr.most) * int64(ff*21/4)
+	}
+	sr.arena = r.dev.Arena(min(max(need/4, 1<<20), 32<<20, r.dev.MaxBuffer()))
 	for _, x := range []struct {
 		b *(*compute.Buffer)
 		n int
@@ -455,6 +460,8 @@ func (s *cardSlots) free() {
 		for _, h := range []*compute.Host{sr.in, sr.out} {
 			h.Free()
 		}
-		sr.arena.Free()
+		if sr.arena != nil {
+			sr.arena.Free()
+		}
 	}
 }

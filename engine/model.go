@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"outcrop/engine/plan"
 	"outcrop/engine/quant"
 	"outcrop/gpu/compute"
 )
@@ -44,6 +45,10 @@ type Options struct {
 	// VRAMLimit caps the bytes that are used of each device; the last one counts
 	// for all that follow. Nil: no cap.
 	VRAMLimit []int64
+	// Plan says what goes where (plan.Make). Load keeps to it: the context, the
+	// layers of each card, copies in RAM, slots. Nil: Load makes one where devices
+	// are named, and else goes by the options below.
+	Plan *plan.Plan
 	// SlotBytes of device memory hold hot experts when the CPU has the routed
 	// ones; experts come and go as they are used. It goes with ExpertRAM.
 	SlotBytes int64
@@ -81,6 +86,7 @@ type Model struct {
 	cards    *cards            // nil: everything on the CPU
 	missesBy string
 	sides    sides
+	placed   []Placed // what the plan wanted, and what came of it
 	pool     *pool
 	heat     *heat
 	experts  experts
@@ -106,6 +112,7 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
+	o = o.planned()
 	m := &Model{pack: p, spec: s, options: o}
 	if m.kv, err = kvKindOf(o.KV); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)

@@ -42,10 +42,11 @@ type Pack struct {
 // engine knows it. Zero values are estimated.
 type CardFacts struct {
 	// Fixed bytes of working memory, and bytes for each prompt token of a piece:
-	// with routed experts on the card, with them elsewhere, and what slots and
-	// experts over the link take on top.
+	// with routed experts on the card, with them elsewhere, and what slots take
+	// on top.
 	Fixed, Row, RowElsewhere, RowSlots int64
-	DraftElsewhere                     bool // the draft block is the CPU's
+	FixedLink                          int64 // for experts over the link
+	DraftElsewhere                     bool  // the draft block is the CPU's
 }
 
 // Layer is one block of a model.

@@ -149,7 +149,9 @@ func (b *builder) cardScratch(all bool) int64 {
 		return b.p.scratch(b.w.Chunk)
 	case all || b.dense():
 		return f.Fixed + rows*f.Row
-	case b.pl.Placement == VRAMFile && b.w.Slots < 0:
+	case b.pl.Placement == VRAMPinned:
+		return f.Fixed + f.FixedLink + rows*(f.RowElsewhere+f.RowSlots)
+	case b.w.Slots < 0:
 		return f.Fixed + rows*f.RowElsewhere
 	}
 	return f.Fixed + rows*(f.RowElsewhere+f.RowSlots)
