@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"outcrop/engine"
+	"outcrop/engine/quant"
 	"outcrop/engine/serve"
 	"outcrop/engine/vitals"
 )
@@ -95,12 +96,16 @@ func (p *Program) printBench(r benchResult) {
 	if r.PeakRSSBytes > 0 {
 		mem = fmt.Sprintf("%s at most; at the end %s of its own and %s of the file", size(r.PeakRSSBytes), size(r.AnonBytes), size(r.MappedBytes))
 	}
+	kernels := r.Kernel
+	if err := quant.Refused(); err != nil {
+		kernels += "; " + err.Error()
+	}
 	table(p.Out, [][]string{
 		{"pack", fmt.Sprintf("%s (%s, %s)", r.Pack, r.Arch, size(r.Bytes))},
 		{"prompt", fmt.Sprintf("%d tokens, %.1f tok/s", r.Prompt, r.PrefillTokS)},
 		{"answer", fmt.Sprintf("%d tokens, %.1f tok/s, %.2f ms a step", r.Generate, r.DecodeTokS, r.MsPerStep)},
 		{"read", fmt.Sprintf("%s a token, %.1f GB/s, %.0f %% of the %.1f GB/s these threads can read", size(r.BytesPerToken), r.GBs, 100*r.Share, r.BandwidthGBs)},
-		{"threads", fmt.Sprint(r.Threads)}, {"kernels", r.Kernel}, {"runs on", r.Device}, {"KV", r.KV}, {"memory", mem},
+		{"threads", fmt.Sprint(r.Threads)}, {"kernels", kernels}, {"runs on", r.Device}, {"KV", r.KV}, {"memory", mem},
 	})
 	if len(r.Depths) < 2 && !r.Filled {
 		return

@@ -17,9 +17,10 @@ const (
 	AVX2                    // amd64 with AVX2, FMA and F16C (x86-64-v3)
 	AVXVNNI                 // AVX2 and the VEX form of VPDPBUSD (Alder Lake and later, Zen 5)
 	AVX512VNNI              // AVX-512 F, BW, DQ, VL, VBMI, VNNI and GFNI (Ice Lake and later servers, Zen 4 and later)
+	AMX                     // that, and AMX-INT8 for many activation rows (Sapphire Rapids and later servers)
 )
 
-var levelNames = [...]string{"generic", "neon", "avx2", "avxvnni", "avx512vnni"}
+var levelNames = [...]string{"generic", "neon", "avx2", "avxvnni", "avx512vnni", "amx"}
 
 // String is the name that telemetry and the bench show.
 func (l Level) String() string {
@@ -77,6 +78,13 @@ func Levels() []Level {
 	}
 	return l
 }
+
+// refused is why a level that the processor has is not among them.
+var refused error
+
+// Refused says why the system does not let this process use all that the
+// processor has; nil when it does.
+func Refused() error { return refused }
 
 // Active is the level in use.
 func Active() Level { return active.Load().level }

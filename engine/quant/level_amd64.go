@@ -15,6 +15,11 @@ func machineLevels() (l []*kernels) {
 	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI &&
 		x.HasAVX512VNNI && x.HasAVX512GFNI && x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasBMI2 {
 		l = append(l, &avx512)
+		if hasTiles() {
+			if refused = askTiles(); refused == nil {
+				l = append(l, &amx)
+			}
+		}
 	}
 	return l
 }

@@ -65,6 +65,12 @@ type slab struct {
 	lanes  [8]int32          // the same as -1 and 0
 	shift  uint64            // 128>>shift is what weights are too large
 	levels [5][8][16]float32 // sums of chains: see CHAINS in slab_*.s
+
+	// Of kernels for 16 activation rows: from one to the next, whose first is
+	// x[0]; sums of parts; sums of chains.
+	gap  uintptr
+	sums [4][16][16]int32
+	wide [5][16][16]float32
 }
 
 // slabKernels are what a level has for one format.
@@ -72,6 +78,7 @@ type slabKernels struct {
 	unpack   func(*unpack)
 	weave    func(*weave)
 	by4, by8 func(*slab) // with four and with up to eight activation rows; by8 may be nil
+	by16     func(*slab) // with 16, all kept; nil: not there. It takes the place of the others
 	rows     int         // of a slab
 	shift    uint64
 	flip     byte
@@ -136,11 +143,17 @@ func mulMany(s *slabKernels, f *Format, dst []float32, ldd int, w []byte, rows i
 		}
 		for j := 0; j < count; {
 			by, step := s.by4, 4
-			if count-j > 4 && s.by8 != nil {
+			switch {
+			case s.by16 != nil:
+				by, step = s.by16, 16
+			case count-j > 4 && s.by8 != nil:
 				by, step = s.by8, 8
 			}
 			g.slab.t = min(step, count-j)
-			for i := range step {
+			if step == 16 {
+				g.together(a, idx, j, g.slab.t)
+			}
+			for i := range step & 15 {
 				t := j + min(i, g.slab.t-1)
 				if idx != nil {
 					t = int(idx[t])
@@ -161,6 +174,26 @@ func mulMany(s *slabKernels, f *Format, dst []float32, ldd int, w []byte, rows i
 	}
 	clear(g.slab.x[:])
 	g.slab.dst, g.unpack.w = nil, nil
+}
+
+// together points x[0] at 16 activation rows that lie one after the other: those
+// from j on, or copies where they lie apart or are fewer, whose last then fills
+// up.
+func (g *work) together(a *Acts, idx []int32, j, n int) {
+	g.slab.gap = uintptr(a.groups) * unsafe.Sizeof(record{})
+	if idx == nil && n == 16 {
+		g.slab.x[0] = unsafe.Pointer(&a.recs[j*a.groups])
+		return
+	}
+	g.recs = grow(g.recs, 16*a.groups)
+	for i := range 16 {
+		t := j + min(i, n-1)
+		if idx != nil {
+			t = int(idx[t])
+		}
+		copy(g.recs[i*a.groups:(i+1)*a.groups], a.recs[t*a.groups:(t+1)*a.groups])
+	}
+	g.slab.x[0] = unsafe.Pointer(&g.recs[0])
 }
 
 // build brings m rows of a.n values to a slab.

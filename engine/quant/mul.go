@@ -88,6 +88,7 @@ type work struct {
 	plain  [slabRows]plainRow
 	tails  [slabRows][320]byte
 	slabs  [][64]byte
+	recs   []record                   // activation rows brought together
 	at     [4]struct{ row, rows int } // where slabs begin, and their rows
 }
 
