@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/renameio/v2/maybe"
@@ -46,15 +48,17 @@ func Lit(dir string, i DeviceInfo) bool {
 }
 
 // SetLit keeps the result of first light of a device.
-func SetLit(dir string, i DeviceInfo, passed bool) error {
+func SetLit(dir string, i DeviceInfo, passed bool) error { return setLight(dir, lightKey(i), passed) }
+
+func setLight(dir, key string, passed bool) error {
 	m, err := readLights(dir)
 	if err != nil {
 		m = map[string]bool{} // damaged: what is lost is tested again
 	}
 	if passed {
-		m[lightKey(i)] = true
+		m[key] = true
 	} else {
-		delete(m, lightKey(i))
+		delete(m, key)
 	}
 	b, err := json.MarshalIndent(m, "", "\t")
 	if err != nil {
@@ -67,6 +71,27 @@ func SetLit(dir string, i DeviceInfo, passed bool) error {
 		return fmt.Errorf("keep first light: %w", err)
 	}
 	return nil
+}
+
+// SetApart keeps whether cards failed when they were open side by side: then
+// "auto" uses one of them only.
+func SetApart(dir string, list []DeviceInfo, failed bool) error {
+	return setLight(dir, apartKey(list), failed)
+}
+
+// apart tells whether cards must not be open side by side.
+func apart(dir string, list []DeviceInfo) bool {
+	m, err := readLights(dir)
+	return err == nil && m[apartKey(list)]
+}
+
+func apartKey(list []DeviceInfo) string {
+	var keys []string
+	for _, i := range list {
+		keys = append(keys, lightKey(i))
+	}
+	slices.Sort(keys)
+	return "apart: " + strings.Join(keys, ", ")
 }
 
 func readLights(dir string) (map[string]bool, error) {

@@ -53,6 +53,9 @@ func pickDevices(name, cache string, list []DeviceInfo) ([]DeviceInfo, error) {
 			seen[key] = true
 			out = append(out, d)
 		}
+		if len(out) > 1 && apart(cache, out) {
+			out = out[:1] // they failed side by side
+		}
 		return out, nil
 	}
 	var out []DeviceInfo

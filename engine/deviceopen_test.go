@@ -43,6 +43,18 @@ func TestPickDevices(t *testing.T) {
 	if _, err := pickDevices("cuda:1", dir, list); err == nil || !strings.Contains(err.Error(), "opencl:1 (A770)") {
 		t.Errorf("a device that is not there: %v", err)
 	}
+	for _, failed := range []bool{true, false} {
+		if err := SetApart(dir, []DeviceInfo{list[2], list[1]}, failed); err != nil {
+			t.Fatal(err)
+		}
+		want := 2
+		if failed {
+			want = 1
+		}
+		if got, err := pickDevices("auto", dir, list); err != nil || len(got) != want {
+			t.Errorf("auto with cards that failed side by side (%v): %v, %v", failed, got, err)
+		}
+	}
 	if err := SetLit(dir, list[2], false); err != nil || Lit(dir, list[2]) || !Lit(dir, list[1]) {
 		t.Errorf("a device that fails first light later: %v", err)
 	}

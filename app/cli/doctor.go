@@ -16,11 +16,12 @@ import (
 
 func (p *Program) doctorCommand() *cobra.Command {
 	var root, card, target, report string
-	var asJSON, strict, light bool
+	var asJSON, strict, light, beside bool
 	var engines []string
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what was found, what stands in the way, and which package brings what is missing", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			light = light || beside
 			if light && root != "" {
 				return usage(c, "--light tests the devices of this machine; it does not go with --root")
 			}
@@ -30,7 +31,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 					lines := json.NewEncoder(p.Out)
 					tell = func(n doctor.LightLine) { lines.Encode(n) }
 				}
-				return p.firstLight(c.Context(), card, tell)
+				return p.firstLight(c.Context(), card, beside, tell)
 			}
 			o := doctor.Options{Card: gpu.PCI(card), Target: target}
 			if root == "" {
@@ -74,7 +75,8 @@ func (p *Program) doctorCommand() *cobra.Command {
 	}
 	machineFlags(c, &root, &asJSON)
 	c.Flags().StringVar(&card, "card", "", "only the card at this PCI address, and the machine")
-	c.Flags().BoolVar(&light, "light", false, "run the known-answer test on every graphics device and the CPU, or on --card alone (a PCI address, a name such as opencl:0, or cpu); only devices that passed are used by --device=auto; with --json a line for each step")
+	c.Flags().BoolVar(&light, "light", false, "run the known-answer test on every graphics device and the CPU, or on --card alone (a PCI address, a name such as opencl:0, or cpu; several with commas between them), then on all cards side by side; only devices that passed are used by --device=auto; with --json a line for each step")
+	c.Flags().BoolVar(&beside, "together", false, "of --light, only the test of several cards side by side")
 	c.Flags().StringVar(&target, "target", "", "program whose recipe the environment is compared with (default: outcrop)")
 	c.Flags().StringArrayVar(&engines, "engine", nil, "binary of another engine to look at; may be repeated")
 	c.Flags().StringVar(&report, "report", "", "write a report for a bug tracker to this file, without names; - is standard output")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"outcrop/assets"
@@ -28,9 +29,10 @@ const lightBytes = 1 << 30
 const cpuDevice = "cpu"
 
 // firstLight tests the devices that name says: "" is every card and the CPU,
-// else an ID, a PCI address or "cpu". It tells what happens line by line, keeps which devices
-// passed, and fails when one did not.
-func (p *Program) firstLight(ctx context.Context, name string, tell func(doctor.LightLine)) error {
+// else IDs, PCI addresses or "cpu" with commas between them; several cards are
+// tested side by side at the end, or only that. It tells what happens line by line, keeps which
+// devices passed, and fails when one did not.
+func (p *Program) firstLight(ctx context.Context, name string, only bool, tell func(doctor.LightLine)) error {
 	known, err := knownAnswers()
 	if err != nil {
 		return err
@@ -59,6 +61,15 @@ func (p *Program) firstLight(ctx context.Context, name string, tell func(doctor.
 		}
 	}
 	var have []string
+	var beside []engine.DeviceInfo
+	wanted := func(i engine.DeviceInfo) (n int) {
+		for _, w := range strings.Split(name, ",") {
+			if w == i.ID || i.PCI != "" && strings.EqualFold(w, i.PCI) {
+				n++
+			}
+		}
+		return n
+	}
 	if name != cpuDevice {
 		list, why := engine.Devices()
 		for _, w := range why {
@@ -66,11 +77,18 @@ func (p *Program) firstLight(ctx context.Context, name string, tell func(doctor.
 		}
 		for _, i := range list {
 			have = append(have, i.ID)
-			if name != "" && name != i.ID && (i.PCI == "" || !strings.EqualFold(name, i.PCI)) {
+			times := wanted(i) // twice is two contexts on one device
+			if name != "" && times == 0 {
 				continue
 			}
 			if i.CPU && name == "" {
 				tell(doctor.LightLine{Device: i.ID, Name: i.Name, Note: fmt.Sprintf("%s is the processor itself, no card: not tested; --card %s does", i.ID, i.ID)})
+				continue
+			}
+			for range max(times, 1) {
+				beside = append(beside, i)
+			}
+			if only {
 				continue
 			}
 			// What passed before counts no more once a test has begun: a driver that
@@ -89,8 +107,21 @@ func (p *Program) firstLight(ctx context.Context, name string, tell func(doctor.
 			}
 			end(i.ID, i.Name, l, err)
 		}
+		if only && len(beside) < 2 {
+			return fmt.Errorf("side by side: %d devices are chosen, two are needed; there are: %s", len(beside), strings.Join(have, ", "))
+		}
+		good, err := p.together(ctx, beside, tell)
+		if err != nil {
+			return err
+		}
+		if !good {
+			bad++
+		}
+		if only {
+			tested++
+		}
 	}
-	if name == "" || name == cpuDevice {
+	if !only && (name == "" || slices.Contains(strings.Split(name, ","), cpuDevice)) {
 		m, _, _, err := gpu.Open("")
 		if err != nil {
 			return err

@@ -205,3 +205,48 @@ func TestLightStops(t *testing.T) {
 		t.Errorf("%v, %+v", err, l)
 	}
 }
+
+// one card's memory that another card writes to.
+type shared struct{ Buffer }
+
+// TestTogether: cards that are well pass; a card that refuses once another one
+// holds memory, and one that writes into the other's, are named.
+func TestTogether(t *testing.T) {
+	card := func() *broken { return &broken{Device: CPU(gpu.Machine{})} }
+	if r := Together(t.Context(), []Device{card(), card(), card()}); r.Total != 6 || r.Passed != 6 {
+		t.Errorf("three cards that are well: %+v", r)
+	}
+	// GSD-12641: with another card in use, 2 MiB are out of device memory.
+	held := 0
+	counted := func() *broken {
+		b := card()
+		b.alloc = func(Space, int64) (Buffer, error) {
+			if held > 0 {
+				return nil, errors.New("out of device memory")
+			}
+			held++
+			return nil, nil
+		}
+		return b
+	}
+	r := Together(t.Context(), []Device{counted(), counted()})
+	if r.Total != 4 || r.Passed != 1 || !strings.Contains(r.Detail, "with 2 devices open: out of device memory") {
+		t.Errorf("a card that refuses beside another: %+v", r)
+	}
+	// Both cards' memory is one and the same.
+	var one Buffer
+	mixed := func() *broken {
+		b := card()
+		b.wrap = func(x Buffer) Buffer {
+			if one == nil {
+				one = x
+			}
+			return shared{one}
+		}
+		return b
+	}
+	r = Together(t.Context(), []Device{mixed(), mixed()})
+	if r.Passed == r.Total || !strings.Contains(r.Detail, "want") {
+		t.Errorf("cards that share memory: %+v", r)
+	}
+}

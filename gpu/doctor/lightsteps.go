@@ -294,29 +294,12 @@ func launch(ctx context.Context, r *lightRun) StepResult {
 	return StepResult{Detail: fmt.Sprintf("%.1f us, the median of %d", m, len(ts)), Values: map[string]float64{"launch_us": m}}
 }
 
-// together allocates 2 MiB on every card while all are open (GSD-12641).
+// together is Together with the devices of the other cards.
 func together(ctx context.Context, r *lightRun) StepResult {
 	if len(r.o.Others) == 0 {
 		return skip("one device")
 	}
-	all := append([]Device{r.d}, r.o.Others...)
-	var errs []error
-	var bufs []Buffer
-	for _, d := range all {
-		b, err := d.Alloc(ctx, DeviceMemory, 2*mib)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("2 MiB on %s %s: %w", d.Name(), d.PCI(), err))
-			continue
-		}
-		bufs = append(bufs, b)
-		if err := b.Write(0, make([]byte, 2*mib)); err != nil {
-			errs = append(errs, fmt.Errorf("write 2 MiB on %s %s: %w", d.Name(), d.PCI(), err))
-		}
-	}
-	for _, b := range bufs {
-		b.Free()
-	}
-	return check(len(all), errs, fmt.Sprintf("%d cards", len(all)))
+	return Together(ctx, append([]Device{r.d}, r.o.Others...))
 }
 
 // golden runs the starter pack.

@@ -41,6 +41,9 @@ func New(d *compute.Device, decode Decode) (doctor.Device, error) {
 	return &device{d: d, set: set, touch: touch, word: word, decode: decode}, nil
 }
 
+// Memory makes a device that has memory and no kernels, for Together.
+func Memory(d *compute.Device) doctor.Device { return &device{d: d} }
+
 type device struct {
 	d      *compute.Device
 	set    *ops.Set
