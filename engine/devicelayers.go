@@ -44,10 +44,12 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 	if err := l.q.run(q, b.xb, s.T, b.q, l.q.rows, 0); err != nil {
 		return err
 	}
-	if err := l.k.run(q, b.xb, s.T, b.k, kw, 0); err != nil {
+	kb, ldk, err := r.projected(q, s, &l.k, b.k, kw, l, l.kAt)
+	if err != nil {
 		return err
 	}
-	if err := l.v.run(q, b.xb, s.T, b.v, vw, 0); err != nil {
+	vb, ldv, err := r.projected(q, s, &l.v, b.v, vw, l, l.vAt)
+	if err != nil {
 		return err
 	}
 	if s.seen != nil {
@@ -55,9 +57,16 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 			return err
 		}
 	}
+	qn, kn := l.qNorm, l.kNorm
+	if a.qkNorm == qkFull {
+		if err := errors.Join(r.normHeads(q, s, b.q, qn, l.q.rows), r.normHeads(q, s, b.k, kn, kw)); err != nil {
+			return err
+		}
+		qn, kn = nil, nil
+	}
 	st := &ops.Step{
-		Tokens: s.T, Q: b.q, LdQ: l.q.rows, K: b.k, LdK: kw, V: b.v, LdV: vw,
-		QNorm: l.qNorm, KNorm: l.kNorm, State: b.state, Cache: &s.s.layers[i].cache,
+		Tokens: s.T, Q: b.q, LdQ: l.q.rows, K: kb, LdK: ldk, V: vb, LdV: ldv,
+		QNorm: qn, KNorm: kn, State: b.state, Cache: &s.s.layers[i].cache,
 		Splits: l.attn.Splits(s.context, s.T), Parts: b.parts,
 	}
 	if l.rope != nil {
@@ -77,6 +86,20 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 		return err
 	}
 	return r.show(q, s, "output", b.y, s.T*dim)
+}
+
+// projected makes keys or values, or finds them behind the queries.
+func (r *run) projected(q *compute.Queue, s *step, w *cardMatrix, to *compute.Buffer, n int, l *cardLayer, at int) (*compute.Buffer, int, error) {
+	if !w.none() {
+		return to, n, w.run(q, r.buf.xb, s.T, to, n, 0)
+	}
+	b, err := q.Slice(r.buf.q, 4*int64(at), r.buf.q.Len()-4*int64(at))
+	return b, l.q.rows, err
+}
+
+// normHeads norms rows of n values in place, all heads together.
+func (r *run) normHeads(q *compute.Queue, s *step, x, w *compute.Buffer, n int) error {
+	return r.rows.Norm(q, s.T, ops.Norm{X: x, N: n, W: w, Eps: r.c.m.spec.eps, To: &ops.Acts{Cols: n, Rows: s.T, X: x}})
 }
 
 func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {

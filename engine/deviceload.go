@@ -46,7 +46,8 @@ type cardLayer struct {
 	attnNorm, postAttn, ffnNorm, postFFN *compute.Buffer
 
 	attn         *ops.Attention
-	q, k, v, o   cardMatrix
+	q, k, v, o   cardMatrix // q may hold the rows of k, and of v, after its own
+	kAt, vAt     int        // where in q, when k or v is none
 	qNorm, kNorm *compute.Buffer
 	sinks        *compute.Buffer
 	rot          int // values that rotate
@@ -360,11 +361,12 @@ func (ld *loader) layer(l *layer) cardLayer {
 	case out.why.mixer != "":
 	case l.mixer == attention:
 		a := &l.attn
-		out.q, out.k, out.v, out.o = ld.matrix(&l.q), ld.matrix(&l.k), ld.matrix(&l.v), ld.matrix(&l.o)
+		ld.projections(&out)
+		out.o = ld.matrix(&l.o)
 		out.qNorm, out.kNorm, out.sinks = ld.floats(l.qNorm), ld.floats(l.kNorm), ld.floats(l.sinks)
 		h := ops.Heads{
 			Query: a.heads, KV: a.kvHeads, Key: a.keyDim, Value: a.valDim, Q8: m.kv == kvQ8,
-			Gated: a.outGate, Window: a.window, Scale: a.scale, Cap: a.softcap, Eps: m.spec.eps,
+			Gated: a.outGate, Window: a.window, Scale: a.scale, Cap: a.softcap, Eps: m.spec.eps, NormV: a.vNorm,
 		}
 		if l.rope != nil {
 			h.Rot, h.Neox = l.rope.spec.dims, l.rope.spec.kind == ropeNeox
@@ -402,6 +404,27 @@ func (ld *loader) layer(l *layer) cardLayer {
 		ld.mixture(&out, wide)
 	}
 	return out
+}
+
+// projections copies the matrices of queries, keys and values: as one matrix, or
+// queries and keys as one, where types and alignment allow it, since each launch
+// costs some microseconds. Check mode looks at them one by one, and a norm over
+// all heads wants its rows without gaps.
+func (ld *loader) projections(out *cardLayer) {
+	l, a := out.layer, &out.layer.attn
+	kw := a.kvHeads * a.keyDim
+	apart := ld.r.c.check != nil || a.qkNorm == qkFull || !alike(&l.q, &l.k) || !ld.r.sliced(l.q.rows)
+	switch {
+	case apart:
+		out.q, out.k, out.v = ld.matrix(&l.q), ld.matrix(&l.k), ld.matrix(&l.v)
+	case alike(&l.q, &l.k, &l.v) && ld.r.sliced(l.q.rows+kw):
+		out.q, out.kAt, out.vAt = ld.matrix(&l.q, &l.k, &l.v), l.q.rows, l.q.rows+kw
+	default:
+		out.q, out.kAt, out.v = ld.matrix(&l.q, &l.k), l.q.rows, ld.matrix(&l.v)
+	}
+	if l.v.none() { // values are the keys before norm and rotation
+		out.v, out.vAt = out.k, out.kAt
+	}
 }
 
 // sliced tells whether a buffer may be cut after n floats. Where it may not,

@@ -95,10 +95,8 @@ func (l *layerSpec) mixerRefusal() string {
 			return "caches shared between layers"
 		case a.index != nil:
 			return "a sparse index"
-		case a.qkNorm == qkFull:
-			return "norms over all heads"
-		case a.vNorm:
-			return "values that are normed"
+		case a.qkNorm == qkFull && (a.outGate || a.heads*a.keyDim%32 != 0 || a.kvHeads*a.keyDim%32 != 0):
+			return "norms over all heads of such a width"
 		case a.kvHeads < 1 || a.keyDim%8 != 0 || a.valDim%8 != 0 || a.keyDim > 576 || a.valDim > 576 || a.heads*a.valDim%32 != 0:
 			return fmt.Sprintf("%d attention heads of %d and %d values", a.heads, a.keyDim, a.valDim)
 		}

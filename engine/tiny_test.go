@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"outcrop/engine/gguf"
@@ -36,6 +37,7 @@ type tinySpec struct {
 	shapes  map[string][]int64           // other shapes
 	next    func(id token.ID) token.ID   // script: what follows a token; nil: random weights
 	noise   float32                      // of random weights, 0: 0.3
+	half    string                       // tensors with this in their name are F16
 }
 
 // byteTokens is the printable alphabet of byte-level BPE (GPT-2).
@@ -165,6 +167,16 @@ func (c tinySpec) write(t testing.TB) string {
 		}
 		if f := c.tensors[name]; f != nil {
 			f(x)
+		}
+		if c.half != "" && strings.Contains(name, c.half) {
+			h := make([]uint16, len(x))
+			quant.ToF16(h, x)
+			raw := make([]byte, 0, 2*len(h))
+			for _, v := range h {
+				raw = binary.LittleEndian.AppendUint16(raw, v)
+			}
+			w.Add(name, quant.F16, shape, raw)
+			return
 		}
 		w.Add(name, quant.F32, shape, floatBytes(x))
 	}
