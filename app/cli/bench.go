@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ type benchResult struct {
 func (p *Program) benchCommand() *cobra.Command {
 	var o engine.BenchOptions
 	var asJSON, loads bool
-	var peer string
+	var peer, level string
 	l := loadFlags{kv: "f16", draft: "off"}
 	c := &cobra.Command{
 		Use: "bench [PACK]", Short: "Measure how fast a pack reads a prompt and writes an answer",
@@ -42,6 +43,11 @@ func (p *Program) benchCommand() *cobra.Command {
 			if err := l.check(c); err != nil {
 				return err
 			}
+			undo, err := useKernels(level)
+			if err != nil {
+				return usage(c, "--kernels: %v", err)
+			}
+			defer undo()
 			arg := ""
 			if len(args) == 1 {
 				arg = args[0]
@@ -58,7 +64,7 @@ func (p *Program) benchCommand() *cobra.Command {
 				return nil
 			}
 			if peer != "" {
-				r, err := p.compare(c.Context(), peer, arg, l, o)
+				r, err := p.compare(c.Context(), peer, arg, level, l, o)
 				if err != nil {
 					return err
 				}
@@ -85,6 +91,7 @@ func (p *Program) benchCommand() *cobra.Command {
 	c.Flags().IntVar(&o.Generate, "generate", 128, "tokens to generate")
 	c.Flags().IntSliceVar(&o.Depths, "depth", []int{0}, "tokens in the context before either; several with commas between them")
 	c.Flags().IntVar(&o.Runs, "repeat", 3, "times; the median counts")
+	c.Flags().StringVar(&level, "kernels", "", "level of the CPU's kernels: "+strings.Join(kernelLevels(), ", ")+" on this processor; the last if not given")
 	c.Flags().StringVar(&peer, "compare", "", "run another program on the same file in turn and print ratios: a llama-bench, or a command that takes -p -n -t -r and a file")
 	c.Flags().BoolVar(&loads, "load", false, "measure loading to the first token instead: with nothing of the file in the system's cache, and with all of it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -139,11 +146,24 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	began := time.Now()
 	opt := l.options()
 	opt.Relay = serve.RelayRoom(vitals.Live(), 4<<30) // as the server does where RAM is plenty
+	if l.asked() || opt.Device != "" && opt.Device != "cpu" {
+		// As the server places it; what does not fit is tried all the same.
+		notes, err := serve.Place(pack, &opt, serve.Spec{Force: true, Guard: "full", Wishes: l.wish, Rates: ratesFile()})
+		if err != nil {
+			return benchResult{}, err
+		}
+		for _, n := range notes {
+			fmt.Fprintln(p.Err, "outcrop: "+n)
+		}
+	}
 	m, err := engine.Load(ctx, pack, opt)
 	if err != nil {
 		return benchResult{}, err
 	}
 	defer m.Close()
+	for _, x := range m.Placed() {
+		fmt.Fprintln(p.Err, "outcrop: "+x.String())
+	}
 	r := benchResult{Pack: res.Name, LoadMS: float64(time.Since(began).Microseconds()) / 1e3, Context: m.Context(), Bytes: pack.Size(), Version: p.Version}
 	all, err := engine.Bench(ctx, m, o)
 	if err != nil {

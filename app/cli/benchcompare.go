@@ -40,7 +40,7 @@ type speedPair struct {
 
 // compare runs this program's bench and a peer's in turn, each in a process of
 // its own, so that both meet the same machine: ours, theirs, ours, theirs.
-func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o engine.BenchOptions) (comparison, error) {
+func (p *Program) compare(ctx context.Context, peer, arg, level string, l loadFlags, o engine.BenchOptions) (comparison, error) {
 	pack, res, err := p.open(arg)
 	if err != nil {
 		return comparison{}, err
@@ -58,6 +58,9 @@ func (p *Program) compare(ctx context.Context, peer, arg string, l loadFlags, o 
 	num := strconv.Itoa
 	ours := append([]string{"bench", file, "--json", "--repeat", "1", "--prompt", num(o.Prompt), "--generate", num(o.Generate),
 		"--depth", num(o.Depths[0])}, l.args()...) // the same placement, so that a card is compared with a card
+	if level != "" {
+		ours = append(ours, "--kernels", level)
+	}
 	if len(o.Depths) > 1 {
 		return out, fmt.Errorf("compare: --depth gives %d depths, want one", len(o.Depths))
 	}

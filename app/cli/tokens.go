@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,28 @@ import (
 )
 
 func kernelName() string { return quant.Active().String() }
+
+// kernelLevels names what this processor can run, slowest first.
+func kernelLevels() (names []string) {
+	for _, l := range quant.Levels() {
+		names = append(names, l.String())
+	}
+	return names
+}
+
+// useKernels makes a level the one in use, so that each can be measured on one
+// machine; "" leaves the best.
+func useKernels(name string) (undo func(), err error) {
+	if name == "" {
+		return func() {}, nil
+	}
+	for _, l := range quant.Levels() {
+		if l.String() == name {
+			return quant.Use(l)
+		}
+	}
+	return nil, fmt.Errorf("got %q, want one that this processor has: %s", name, strings.Join(kernelLevels(), ", "))
+}
 
 func (p *Program) tokenizeCommand() *cobra.Command {
 	var special, bos bool
