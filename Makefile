@@ -2,6 +2,7 @@
 # make test   all tests: quick ones, then slow ones
 # make build  the program with its window, as ./outcrop
 # make cli    the program without a window and without cgo, as ./outcrop
+# make cross  whether it builds for Windows, FreeBSD, macOS and arm64
 #
 # On Debian and Ubuntu missing system packages are installed by name, through
 # sudo when that is needed; a machine that has them is left alone.
@@ -28,7 +29,7 @@ BUILD_PACKAGES := gcc libc6-dev pkg-config libgl1-mesa-dev libx11-dev libxcursor
 	libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev libwayland-dev libxkbcommon-dev
 TEST_PACKAGES := $(BUILD_PACKAGES) pocl-opencl-icd ocl-icd-libopencl1 xvfb xauth libgl1-mesa-dri python3-pip
 
-.PHONY: run build cli test test-quick test-slow check packages test-packages clean
+.PHONY: run build cli cross test test-quick test-slow check packages test-packages clean
 
 run: packages build
 	./outcrop
@@ -50,12 +51,22 @@ check:
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	CGO_ENABLED=0 $(GO) vet ./...
 
-# The window's build, another system's build, whole processes, and real models
+# The window's build, other systems' builds, whole processes, and real models
 # that the package index carries.
-test-slow: test-packages build
-	CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null .
+test-slow: test-packages build cross
 	CGO_ENABLED=0 $(GO) vet -tags slow ./...
 	OUTCROP_WINDOW='$(CURDIR)/outcrop' $(TEST) -tags slow ./...
+
+# The program without its window for other systems, and what its tests there
+# would be: ours of the packages that it needs on each.
+CROSS := windows/amd64 freebsd/amd64 darwin/arm64 linux/arm64
+cross:
+	@for t in $(CROSS); do \
+		export CGO_ENABLED=0 GOOS="$${t%/*}" GOARCH="$${t#*/}"; \
+		echo "for $$t"; \
+		$(GO) build -o /dev/null . || exit 1; \
+		$(GO) vet $$($(GO) list -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' .) || exit 1; \
+	done
 
 packages:
 	@$(call install,$(BUILD_PACKAGES))

@@ -5,8 +5,6 @@ import (
 	"os"
 	"reflect"
 	"strings"
-
-	"github.com/ebitengine/purego"
 )
 
 // TraceVariable, set to anything, writes every call of a driver's API to
@@ -15,7 +13,7 @@ import (
 const TraceVariable = "OUTCROP_GPU_TRACE"
 
 // library is a loaded shared library whose symbols are looked up before use:
-// purego panics on a missing one, and an older driver must only lose what it
+// a call of a missing one would end the program, and an older driver must only lose what it
 // does not have.
 type library struct {
 	ref     uintptr
@@ -45,7 +43,7 @@ func (l *library) want(fn any, name string) bool {
 	if err != nil || addr == 0 {
 		return false
 	}
-	purego.RegisterFunc(fn, addr)
+	bind(fn, addr)
 	if l.traced != nil {
 		v := reflect.ValueOf(fn).Elem()
 		bound := reflect.ValueOf(v.Interface())
@@ -80,15 +78,14 @@ func (l *library) addr(name string) uintptr {
 // by the caller.
 func (l *library) invoke(fn uintptr, args ...uintptr) uintptr {
 	if l.traced == nil {
-		r, _, _ := purego.SyscallN(fn, args...)
-		return r
+		return call(fn, args...)
 	}
 	list := make([]any, len(args))
 	for i, a := range args {
 		list[i] = a
 	}
 	traceCall(l.traced[fn], list)
-	r, _, _ := purego.SyscallN(fn, args...)
+	r := call(fn, args...)
 	traceResult(int32(r))
 	return r
 }

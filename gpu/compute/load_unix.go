@@ -1,4 +1,4 @@
-//go:build !windows
+//go:build linux || darwin || (freebsd && cgo)
 
 package compute
 
@@ -23,3 +23,11 @@ func openLibrary(names ...string) (uintptr, error) {
 }
 
 func symbol(lib uintptr, name string) (uintptr, error) { return purego.Dlsym(lib, name) }
+
+// bind makes fn, a pointer to a func variable, call what is at addr.
+func bind(fn any, addr uintptr) { purego.RegisterFunc(fn, addr) }
+
+func call(addr uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(addr, args...)
+	return r
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ebitengine/purego"
 	"golang.org/x/sys/windows"
 )
 
@@ -25,4 +26,12 @@ func openLibrary(names ...string) (uintptr, error) {
 
 func symbol(lib uintptr, name string) (uintptr, error) {
 	return windows.GetProcAddress(windows.Handle(lib), name)
+}
+
+// bind makes fn, a pointer to a func variable, call what is at addr.
+func bind(fn any, addr uintptr) { purego.RegisterFunc(fn, addr) }
+
+func call(addr uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(addr, args...)
+	return r
 }
