@@ -61,6 +61,9 @@ var errSilent = errors.New("failed")
 
 // Main runs one command line and returns the exit code.
 func Main(ctx context.Context, p Program, args []string) int {
+	if n := catalog.HomeNote(); n != "" {
+		fmt.Fprintln(p.Err, "outcrop: note: "+n)
+	}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(p.In)

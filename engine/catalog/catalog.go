@@ -21,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 )
@@ -66,24 +65,6 @@ var (
 type Catalog struct {
 	path  string
 	cache string // where the starter is unpacked
-}
-
-// DataDir is where the program keeps its data: OUTCROP_HOME if that is set,
-// else the user's data folder.
-func DataDir() string {
-	if home := os.Getenv("OUTCROP_HOME"); home != "" {
-		return home
-	}
-	return filepath.Join(xdg.DataHome, "outcrop")
-}
-
-// CacheDir is where the program keeps what it can make again: below OUTCROP_HOME
-// if that is set, else the user's cache folder.
-func CacheDir() string {
-	if home := os.Getenv("OUTCROP_HOME"); home != "" {
-		return filepath.Join(home, "cache")
-	}
-	return filepath.Join(xdg.CacheHome, "outcrop")
 }
 
 // Open opens the list of this user. A list that is not there yet is empty.

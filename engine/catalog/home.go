@@ -1,0 +1,62 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+
+	"github.com/adrg/xdg"
+)
+
+// DataDir is where the program keeps its data: OUTCROP_HOME if that is set,
+// else the user's data folder.
+func DataDir() string {
+	if home := os.Getenv("OUTCROP_HOME"); home != "" {
+		return home
+	}
+	return filepath.Join(folder("XDG_DATA_HOME", ".local/share", xdg.DataHome), "outcrop")
+}
+
+// CacheDir is where the program keeps what it can make again: below OUTCROP_HOME
+// if that is set, else the user's cache folder.
+func CacheDir() string {
+	if home := os.Getenv("OUTCROP_HOME"); home != "" {
+		return filepath.Join(home, "cache")
+	}
+	return filepath.Join(folder("XDG_CACHE_HOME", ".cache", xdg.CacheHome), "outcrop")
+}
+
+// folder is one of the user's folders. Where HOME is not set, as under some
+// service managers, the home is that of the list of users; without one, a folder
+// for this user among the temporary ones.
+func folder(variable, below, usual string) string {
+	home, lost := homeless()
+	if !lost || os.Getenv(variable) != "" {
+		return usual
+	}
+	return filepath.Join(home, filepath.FromSlash(below))
+}
+
+func homeless() (home string, lost bool) {
+	if runtime.GOOS == "windows" || os.Getenv("HOME") != "" {
+		return "", false
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) && u.HomeDir != "/" {
+		if st, err := os.Stat(u.HomeDir); err == nil && st.IsDir() {
+			return u.HomeDir, true
+		}
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("outcrop-home-%d", os.Getuid())), true
+}
+
+// HomeNote says where data is kept when this user has no home folder and
+// nothing else says where; it is empty in every other case.
+func HomeNote() string {
+	home, lost := homeless()
+	if !lost || os.Getenv("OUTCROP_HOME") != "" || os.Getenv("XDG_DATA_HOME") != "" || filepath.Dir(home) != filepath.Clean(os.TempDir()) {
+		return ""
+	}
+	return fmt.Sprintf("this user has no home folder (HOME is not set), so data is kept in %s for now; OUTCROP_HOME=DIR puts it elsewhere", DataDir())
+}
