@@ -21,7 +21,6 @@ import (
 
 	"outcrop/app/client"
 	"outcrop/assets"
-	"outcrop/engine/vitals"
 	"outcrop/engine/wire"
 )
 
@@ -323,8 +322,7 @@ func TestSlowTwoCopies(t *testing.T) {
 // A real kill by the kernel for memory, in a control group with a limit: the
 // program lives, and says what happened with the numbers.
 func TestSlowOutOfMemory(t *testing.T) {
-	dirs := vitals.GroupDirs(vitals.Live())
-	if len(dirs) == 0 || dirs[0].V2 {
+	if _, err := os.Stat("/sys/fs/cgroup/memory/memory.limit_in_bytes"); err != nil {
 		t.Skip("needs a memory control group of version 1 that this test may write into")
 	}
 	dir := filepath.Join("/sys/fs/cgroup/memory", fmt.Sprintf("outcrop-test-%d", os.Getpid()))
