@@ -166,6 +166,9 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if err := m.place(ctx, &o); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
+	if o.Threads == 0 && threads > 2 && m.cards != nil && m.cards.experts {
+		threads-- // one core makes the calls to the cards while the others compute
+	}
 	m.pool = newPool(threads)
 	m.tele.start(m)
 	m.measureSides()

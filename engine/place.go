@@ -120,7 +120,7 @@ func (m *Model) plan(o *Options) error {
 		w := m.wishes(o)
 		w.OnCards = o.Device != "auto"
 		pl, err := plan.Make(facts, devicesMachine(o.Devices, m.options.Threads), w)
-		if err != nil || !pl.Fits {
+		if err != nil || !pl.Fits || w.OnCards && len(pl.Cards) == 0 {
 			return nil // the devices say what is missing (fit)
 		}
 		o.Plan = &pl
@@ -212,6 +212,30 @@ func (m *Model) expertBytes() (n int64) {
 	}
 	return n
 }
+
+// Chosen lists the devices of a name as Options.Device takes it, without
+// opening them; for "auto" without any card that passed first light, the error
+// says so.
+func Chosen(name, cache string) ([]DeviceInfo, error) {
+	if name == "auto" {
+		if m, err := readLights(cache); err != nil || len(m) == 0 {
+			return nil, errNotLit // without a look at drivers, which takes time
+		}
+	}
+	list, why := Devices()
+	pick, err := pickDevices(name, cache, list)
+	if err != nil {
+		return nil, errors.Join(append([]error{err}, why...)...)
+	}
+	if name == "auto" && len(pick) == 0 {
+		return nil, errNotLit
+	}
+	return pick, nil
+}
+
+// DeviceName is what plans call a device: its PCI address, or what
+// Options.Device calls it.
+func DeviceName(i compute.Info) string { return deviceName(i) }
 
 // namedDevice finds a device by what a plan calls it.
 func namedDevice(list []*compute.Device, name string) *compute.Device {

@@ -111,8 +111,18 @@ func (s *shelves) useSlots(store slotStore) error {
 			continue
 		}
 		if c.size != nil {
-			if err := c.size.resize(i, n); err != nil {
-				return err
+			want := n
+			for err := c.size.resize(i, n); err != nil; err = c.size.resize(i, n) {
+				if n /= 2; n == 0 { // the card is full: this layer goes without
+					s.m.say(time.Now(), fmt.Sprintf("layer %d: no slots: %v", i, err))
+					break
+				}
+			}
+			if n < want {
+				k.slots = newSeats(k.l.expert.count, n)
+			}
+			if n == 0 {
+				continue
 			}
 			share := c.cards[c.size.card(i)]
 			if share == nil {

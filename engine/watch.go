@@ -5,10 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"outcrop/engine/guard"
 	"outcrop/gpu"
+	"outcrop/gpu/compute"
 )
 
 // WatchOptions say how a model is watched. Only Root is needed.
@@ -18,6 +21,8 @@ type WatchOptions struct {
 	Config guard.Config
 	// Cards reads the cards' sensors; nil: no cards.
 	Cards func(now time.Time) []gpu.CardReadings
+	// Displays are the addresses of cards that drive a screen, in small letters.
+	Displays map[string]bool
 	// OnChange is told of decisions that change something, from the watching
 	// goroutine. At guard.Unload the owner should close the model.
 	OnChange func(guard.Decision)
@@ -103,6 +108,10 @@ func (w *watcher) look(now time.Time) {
 		cards = w.o.Cards(now)
 	}
 	r := w.reader.Read(now, cards, w.m.heldSlots())
+	r.VRAM = w.m.ownVRAM(r.VRAM)
+	for i := range r.VRAM {
+		r.VRAM[i].Display = w.o.Displays[strings.ToLower(r.VRAM[i].PCI)]
+	}
 	r.Held, r.Wanted = w.m.heldCopies()
 	var d guard.Decision
 	w.state, d = guard.Decide(w.state, r, now, w.o.Config)
@@ -136,6 +145,39 @@ func (m *Model) heldSlots() map[string]int64 {
 		return s.slots.held()
 	}
 	return nil
+}
+
+// ownVRAM completes the readings of cards that hold slots: where no sensor says
+// what is free, the driver is asked.
+func (m *Model) ownVRAM(list []guard.VRAM) []guard.VRAM {
+	held := m.heldSlots()
+	for i := range list {
+		if _, ok := held[list[i].PCI]; ok && list[i].Free.Known {
+			delete(held, list[i].PCI)
+		}
+	}
+	for name, n := range held {
+		var d *compute.Device
+		for _, r := range m.cards.runs {
+			if deviceName(r.dev.Info()) == name {
+				d = r.dev
+			}
+		}
+		if d == nil {
+			continue
+		}
+		free, total, known := d.Memory()
+		if !known {
+			continue
+		}
+		v := guard.VRAM{PCI: name, Total: guard.Of(total), Free: guard.Of(free), Slots: n}
+		if i := slices.IndexFunc(list, func(v guard.VRAM) bool { return v.PCI == name }); i >= 0 {
+			list[i] = v
+		} else {
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 // say remembers an action in words.

@@ -12,6 +12,7 @@ import (
 
 	"outcrop/engine"
 	"outcrop/engine/catalog"
+	"outcrop/engine/plan"
 )
 
 // This file and those of tokenize, logits, bench and packs inspect are the
@@ -34,6 +35,7 @@ type loadFlags struct {
 	kv, draft, device                  string
 	cpuExperts, compare                bool
 	cardFlags
+	placeFlags
 }
 
 func (l *loadFlags) add(c *cobra.Command) {
@@ -47,6 +49,7 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.BoolVar(&l.cpuExperts, "cpu-experts", false, "with --device: routed experts are computed by the CPU")
 	f.BoolVar(&l.compare, "check", false, "with --device: compare every step of a layer with the CPU and name the first that differs; slow")
 	l.cardFlags.add(c)
+	l.placeFlags.add(c)
 	f.StringVar(&l.draft, "draft", l.draft, "how tokens are tried ahead: auto, mtp, lookup or off; changes speed, never the answer")
 }
 
@@ -60,6 +63,12 @@ func (l *loadFlags) check(c *cobra.Command) error {
 	}
 	if d := l.or(l.device); l.compare && (d == "" || d == "cpu") {
 		return usage(c, "--check compares a device with the CPU: name one with --device")
+	}
+	if err := l.placeFlags.check(c); err != nil {
+		return err
+	}
+	if l.cpuExperts && l.wish.Experts == "" {
+		l.wish.Experts = plan.ExpertsCPU
 	}
 	return l.cardFlags.check(c)
 }
@@ -77,7 +86,7 @@ func (l *loadFlags) options() engine.Options {
 
 // args are the same flags for a child.
 func (l *loadFlags) args() (out []string) {
-	out = l.cardFlags.args()
+	out = append(l.cardFlags.args(), l.placeFlags.args()...)
 	for name, n := range map[string]int{"--threads": l.threads, "--context": l.context, "--chunk": l.chunk, "--expert-ram": l.expertRAM} {
 		if n != 0 {
 			out = append(out, fmt.Sprintf("%s=%d", name, n))

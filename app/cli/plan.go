@@ -6,20 +6,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"outcrop/engine"
 	"outcrop/engine/plan"
-	"outcrop/gpu"
-	"outcrop/gpu/recipe"
+	"outcrop/engine/serve"
 )
 
 func (p *Program) planCommand() *cobra.Command {
-	var root, placement string
-	var asJSON bool
+	var root string
+	var asJSON, measure bool
+	var list []string
 	var w plan.Wishes
+	l := loadFlags{device: "auto"}
 	c := &cobra.Command{
 		Use: "plan [PACK]", Short: "Say whether and how a pack fits this machine, before it is loaded",
+		Long: "Shows where the parts of a pack will live, how fast it will be and why, and what was not chosen. chat, serve and\n" +
+			"bench with the same flags do what is shown. Rates of this machine are measured when a large pack is first loaded,\n" +
+			"or with --measure, and again when the driver, the link or the processor changes.",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: p.packNames,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := l.check(c); err != nil {
+				return err
+			}
 			arg := ""
 			if len(args) == 1 {
 				arg = args[0]
@@ -29,88 +35,82 @@ func (p *Program) planCommand() *cobra.Command {
 				return err
 			}
 			defer pack.Close()
-			facts, err := pack.PlanFacts()
+			if len(list) > 0 {
+				l.cards = strings.Join(list, ",")
+			}
+			s, err := site(root, l.or(l.device))
 			if err != nil {
 				return err
 			}
-			facts.Name = r.Name
-			m, readings, err := machineNow(root)
+			s.Threads, s.Pack, s.Rates = l.threads, pack.File().Shards()[0].Path, ratesFile()
+			if measure {
+				tell := p.progress()
+				err := serve.Measure(c.Context(), s, true, func(what string) { tell("measuring "+what, 0, 0) })
+				tell("", 0, 0)
+				if err != nil {
+					return err
+				}
+			}
+			w.Context, w.KV, w.Chunk, w.NoDraft = l.context, l.kv, l.chunk, w.NoDraft || l.draft == "off"
+			w.VRAMCaps, w.Split = l.limits, l.parts
+			l.wishes(&w)
+			if !s.Here && len(list) > 0 {
+				w.Cards = list
+			}
+			pl, m, err := serve.PlanFor(pack, s, profilePath(r), w)
 			if err != nil {
 				return err
 			}
-			if w.Context == 0 && facts.Trained > 0 {
-				w.Context = min(facts.Trained, engine.DefaultContext)
-			}
-			w.Placement = plan.Placement(placement)
-			pl, err := plan.Make(facts, planMachine(m, readings), w)
-			if err != nil {
-				return err
-			}
+			pl.Pack = r.Name
 			if asJSON {
 				return p.printJSON(pl)
 			}
 			p.printPlan(pl)
+			p.printRates(m, s)
+			notes, err := pack.OnCPU()
+			if err != nil {
+				return err
+			}
+			for _, n := range notes {
+				fmt.Fprintln(p.Out, "with a card:", n)
+			}
 			return nil
 		},
 	}
 	machineFlags(c, &root, &asJSON)
+	l.add(c)
 	f := c.Flags()
-	f.IntVarP(&w.Context, "context", "c", 0, "tokens a chat can hold; 0: what the pack was trained for, at most 8192")
-	f.StringVar(&w.KV, "kv", "", "how keys and values are kept: f32, f16, q8, q4")
-	f.StringArrayVar(&w.Cards, "card", nil, "PCI address of a card to use; may be repeated (default: all usable)")
+	f.StringArrayVar(&list, "card", nil, "PCI address of a card to use; may be repeated (default: all usable)")
 	f.BoolVar(&w.NoCard, "no-card", false, "the CPU alone")
 	f.BoolVar(&w.NoDraft, "no-draft", false, "without the draft block")
 	f.Int64Var(&w.VRAMReserve, "vram-reserve", 0, "bytes to leave free on each card; 0: the rule's")
 	f.Int64Var(&w.RAMFloor, "ram-floor", 0, "bytes of RAM to leave free, at most a quarter of it; 0: the preset's")
-	var names []string
-	for _, pl := range plan.Placements {
-		names = append(names, string(pl))
-	}
-	f.StringVar(&placement, "placement", "", "force one of "+strings.Join(names, ", "))
+	f.BoolVar(&measure, "measure", false, "measure this machine first: the processor, the disk of the pack, the links of the cards")
 	return c
 }
 
-// planMachine is a machine as the planner sees it: of each card what it has
-// and whether it can be used, and the limits of its recipe.
-func planMachine(m gpu.Machine, readings []gpu.CardReadings) plan.Machine {
-	// The host counts the limit of a control group, and clean cache in it as free.
-	out := plan.Machine{RAMTotal: amount(m.Host.RAM()), RAMAvailable: amount(m.Host.Available()), Threads: max(m.Host.CPU.Cores, 1)}
-	for _, k := range m.Cards {
-		c := plan.Card{
-			PCI: string(k.PCI), Name: k.Name, Driver: k.Driver, Total: amount(k.Memory.Total),
-			Display: len(k.Displays) > 0, Integrated: k.Memory.Shared,
-			MaxAlloc: k.Caps.AllocMax, MaxPinned: k.Caps.HostAllocMax,
-			// The engine fits layers to cards by their free memory when it
-			// loads; the plan does not place them yet.
-			Unusable: "plans are for the CPU so far; serve uses cards that passed first light",
+// site is the machine at root, this one for "", with its cards.
+func site(root, device string) (serve.Site, error) {
+	if root == "" || root == "/" {
+		if device == "" || device == "cpu" {
+			device = "auto" // what there is is shown, with why it is not used
 		}
-		c.Free = plan.Amount{Why: "the card gave no reading"}
-		for _, r := range readings {
-			if r.PCI == k.PCI {
-				c.Free = amount(r.VRAM.Free)
-			}
-		}
-		if r, err := recipe.For(m, recipe.Outcrop, recipe.Options{Card: k.PCI}); err == nil {
-			if n, ok := r.Limit(recipe.AllocMax); ok {
-				c.MaxAlloc = n
-			}
-			if n, ok := r.Limit(recipe.HostAllocMax); ok {
-				c.MaxPinned = n
-			}
-		}
-		if g := k.Memory.GBs; g.Known {
-			c.Device = plan.Rate{PerSecond: float64(g.Value) * 1e9}
-		}
-		if g := k.Link.GBs(); g.Known {
-			c.HostToDevice = plan.Rate{PerSecond: g.Value * 1e9}
-		}
-		out.Cards = append(out.Cards, c)
+		return serve.Here(device, kernelCache())
 	}
-	return out
+	m, readings, err := machineNow(root)
+	return serve.Site{Machine: m, Readings: readings, Threads: max(m.Host.CPU.Cores, 1), Device: device}, err
 }
 
-func amount(r gpu.Reading[int64]) plan.Amount {
-	return plan.Amount{N: r.Value, Known: r.Known, Source: r.Source, Why: r.Why}
+// printRates says how fast the machine is known to be.
+func (p *Program) printRates(m plan.Machine, s serve.Site) {
+	c := p.paint(p.Out)
+	fmt.Fprintln(p.Out, "\n"+c.bold("Rates"))
+	for _, t := range serve.RateWords(m) {
+		fmt.Fprintln(p.Out, "  "+t)
+	}
+	if left := serve.Unmeasured(s); s.Here && len(left) > 0 {
+		fmt.Fprintln(p.Out, "  not measured yet: "+strings.Join(left, ", ")+"; --measure does it now")
+	}
 }
 
 func (p *Program) printPlan(pl plan.Plan) {
@@ -165,4 +165,9 @@ func (p *Program) printPlan(pl plan.Plan) {
 		help = append(help, r.Text)
 	}
 	list("What would fit", help)
+	var others []string
+	for _, a := range pl.Alternatives {
+		others = append(others, fmt.Sprintf("--placement=%s: %s", a.Placement, a.Why))
+	}
+	list("Not chosen", others)
 }

@@ -140,13 +140,14 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 	go func() {
 		opt := f.options()
 		opt.Progress = func(phase string, done, total int64) {
-			words := map[string]string{"load": "reading weights", "experts": "copying experts to RAM", "relay": "laying weights out for this processor"}
+			words := map[string]string{"load": "reading weights", "experts": "copying experts to RAM", "relay": "laying weights out for this processor", "measure": "measuring this machine"}
 			if w := words[phase]; w != "" {
 				srv.Loading(w, done, total)
 			}
 		}
 		opt.Deviates = func(d engine.Deviation) { o.Log.Error("the device differs from the CPU", "first", d.String()) }
-		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Force: f.force, Options: opt})
+		b, err := serve.Load(ctx, serve.Spec{Path: r.Path, Name: f.name, Demo: r.Demo, Guard: f.guard, Profile: profilePath(r), Force: f.force, Options: opt,
+			Rates: ratesFile(), Wishes: f.wish})
 		if err == nil {
 			for _, n := range b.Info.Notes {
 				o.Log.Warn(n)

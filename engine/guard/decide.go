@@ -136,18 +136,19 @@ func vram(s State, r Reading, now time.Time, c Config, ram Level) (State, map[st
 		if !c.Enabled || ram == Unknown || !v.Free.Known || !v.Total.Known {
 			continue // unknown freezes: no growth, no shrink
 		}
+		floor := v.floor(c)
 		since, seen := s.vramAt[v.PCI]
 		var n int64
 		switch {
-		case v.Free.N < c.VRAMFloor:
+		case v.Free.N < floor:
 			// A quarter of the floor more than asked, so that the next
 			// reading does not land just below it again.
-			n = -min(v.Slots, c.VRAMFloor-v.Free.N+c.VRAMFloor/4)
-		case ram == Good && v.Free.N > c.VRAMFloor+c.VRAMFloor/2:
+			n = -min(v.Slots, floor-v.Free.N+floor/4)
+		case ram == Good && v.Free.N > floor+floor/2:
 			if !seen {
 				at[v.PCI] = now
 			} else if now.Sub(since) >= vramCalm {
-				n = min(vramGrow, v.Free.N-c.VRAMFloor-c.VRAMFloor/4)
+				n = min(vramGrow, v.Free.N-floor-floor/4)
 				at[v.PCI] = now
 			} else {
 				at[v.PCI] = since

@@ -39,6 +39,20 @@ type VRAM struct {
 	// Slots is how many bytes of Total the engine holds as expert slots that
 	// it could give back.
 	Slots int64
+	// Display: the card drives a screen, whose programs want memory at any time.
+	Display bool
+}
+
+// displayReserve is what a card that drives a screen keeps free beyond the
+// floor, as plans reserve it.
+const displayReserve = 512 << 20
+
+// floor is what stays free of the card.
+func (v VRAM) floor(c Config) int64 {
+	if v.Display {
+		return c.VRAMFloor + displayReserve
+	}
+	return c.VRAMFloor
 }
 
 // Reading is one look at the machine. Bytes unless said otherwise.

@@ -151,6 +151,7 @@ type Wishes struct {
 	VRAMCap     int64     // use at most this much of each card, 0 for all
 	VRAMCaps    []int64   // the same card by card; the last one counts for all that follow
 	RAMCap      int64     // use at most this much RAM in all, 0 for what is free
+	Split       []float64 // layers of each card, or their proportions; nil: what is quickest
 	Slots       int64     // bytes of expert slots on each card; 0: what is left, negative: none
 	Experts     Experts   // who computes routed experts
 	OnCards     bool      // placements without a card do not count, where one with a card fits

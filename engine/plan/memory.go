@@ -8,7 +8,7 @@ import (
 // memory is the card's total and what may be counted on as free. When nobody
 // says what is free, five sixths of the total are assumed and said so: a bare
 // zero here once left a 16 GB card with no expert slots at all (issue #1545).
-func (c Card) memory(limit int64) (total, free int64, note string) {
+func (c Card) memory() (total, free int64, note string) {
 	if !c.Total.Known {
 		return 0, 0, ""
 	}
@@ -17,12 +17,18 @@ func (c Card) memory(limit int64) (total, free int64, note string) {
 		free = total - total/6
 		note = fmt.Sprintf("free VRAM of %s is unknown (asked %s: %s); planning with five sixths of the total", c.Name, orNobody(c.Free.Source), orNobody(c.Free.Why))
 	}
-	free = min(max(free, 0), total)
-	if limit > 0 && limit < total {
-		free = max(0, free-(total-limit))
-		total = limit
+	return total, min(max(free, 0), total), note
+}
+
+// capped applies a limit to what a card has free beside its reserve: as on a card
+// of that size with nothing else on it. A part stays free, as allocations come
+// in pieces.
+func (c Card) capped(limit, free, reserve int64) (total, room, keep int64, why string, ok bool) {
+	if limit <= 0 || limit >= free-reserve {
+		return 0, 0, 0, "", false
 	}
-	return total, free, note
+	keep = min(max(limit/32, 128<<20), limit/4)
+	return limit, limit, keep, fmt.Sprintf("%s of %s may be used, as asked; %s of it stay free, as memory is taken in pieces", size(limit), c.Name, size(keep)), true
 }
 
 func orNobody(s string) string {

@@ -75,7 +75,7 @@ func (b *builder) pick() bool {
 			why = fmt.Sprintf("%s shares the RAM it would relieve", c.Name)
 			continue
 		}
-		total, free, note := c.memory(b.w.cap(len(b.cards)))
+		total, free, note := c.memory()
 		if total <= 0 {
 			why = fmt.Sprintf("the VRAM of %s is unknown (%s)", c.Name, c.Total.Why)
 			continue
@@ -84,11 +84,15 @@ func (b *builder) pick() bool {
 			b.pl.Reasons = append(b.pl.Reasons, note)
 		}
 		reserve, reason := c.reserve(b.w)
+		source := c.Total.Source
+		if t, room, keep, why, ok := c.capped(b.w.cap(len(b.cards)), free, reserve); ok {
+			total, free, reserve, reason, source = t, room, keep, why, "the limit that was asked for"
+		}
 		b.pl.Reasons = append(b.pl.Reasons, reason)
 		b.cards = append(b.cards, c)
 		b.room = append(b.room, max(0, free-reserve))
 		u := CardUse{PCI: c.PCI, Name: c.Name, Reserve: reserve, Free: c.Free}
-		u.Use.Total = Known(total, c.Total.Source)
+		u.Use.Total = Known(total, source)
 		u.Use.add("others", total-free, "in use by other programs now, or not known to be free")
 		u.Use.add("reserve", min(reserve, free), reason)
 		b.pl.Cards = append(b.pl.Cards, u)
@@ -179,9 +183,14 @@ func (b *builder) split(all bool) (owner []int, missing int64) {
 	for i, c := range b.cards {
 		cards = append(cards, SplitCard{PCI: c.PCI, Name: c.Name, Room: max(b.room[i], 0), Decode: c.Device.PerSecond, HandOff: c.HandOff, Link: c.HostToDevice.PerSecond})
 	}
-	ask := SplitAsk{Output: b.p.Output, Width: b.p.Width, Chunk: b.w.Chunk}
+	ask := SplitAsk{Output: b.p.Output, Width: b.p.Width, Chunk: b.w.Chunk, Parts: b.w.Split}
 	r := Split(layers, cards, ask)
-	if len(cards) > 1 && !all && !b.dense() && r.CPU == 0 {
+	if r.Err != "" {
+		b.short("VRAM", 0, "a split that cannot be: "+r.Err)
+		ask.Parts = nil
+		r = Split(layers, cards, ask)
+	}
+	if b.w.Split == nil && len(cards) > 1 && !all && !b.dense() && r.CPU == 0 {
 		// Slots serve the layers of their own card: by room, every layer gets as many.
 		for _, n := range b.room {
 			ask.Parts = append(ask.Parts, float64(max(n, 0)))

@@ -22,6 +22,9 @@ type Spec struct {
 	Guard   string // preset of the memory guard; "" is daily
 	Profile string // file that keeps which experts are used most; "" keeps none
 	Force   bool   // load a pack that the plan says does not fit
+	Rates   string // file of measured rates; "" has none
+	// Wishes are what the plan is to keep to, beside what Options say.
+	Wishes  plan.Wishes
 	Options engine.Options
 }
 
@@ -51,7 +54,23 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, err := place(vitals.Live(), p, &o, sp)
+	site, err := Here(o.Device, o.KernelCache)
+	if err != nil {
+		if o.Device != "auto" {
+			return nil, err
+		}
+		site = memorySite(vitals.Live(), "")
+	}
+	site.Threads, site.Rates, site.Pack = o.Threads, sp.Rates, p.File().Shards()[0].Path
+	if sp.Rates != "" && p.Size() >= measureFrom {
+		// Once for a machine; a plan without it is only less sure of its speeds.
+		_ = Measure(ctx, site, false, func(what string) {
+			if o.Progress != nil {
+				o.Progress("measure", 0, 0)
+			}
+		})
+	}
+	notes, err := place(vitals.Live(), site, p, &o, sp)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +93,18 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 			Vocab: m.Vocab(), Threads: m.Threads(), Template: "pack", Demo: sp.Demo, Notes: notes,
 		},
 	}
+	b.Info.Notes = append(b.Info.Notes, placedNotes(m)...)
 	if tpl.Fallback() {
 		b.Info.Template = "chatml"
 	}
 	if b.Name == "" {
 		b.Name = p.Name
 	}
-	b.Watch = watcher(m, engine.WatchOptions{Root: vitals.Live(), Config: guardConfig(sp.Guard, vitals.Live()), Profile: sp.Profile})
+	sensors := site.sensors()
+	b.Watch = watcher(m, engine.WatchOptions{Root: vitals.Live(), Config: guardConfig(sp.Guard, vitals.Live()), Profile: sp.Profile,
+		Cards: sensors.read, Displays: displays(site.Machine)})
 	b.Close = func() error {
+		sensors.close()
 		sess.Close()
 		err := m.Close()
 		if cerr := p.Close(); err == nil {
@@ -92,57 +115,69 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 	return b, nil
 }
 
-// place asks the plan where the pack will live and sets what follows from it.
+// Place has the plan say where a pack lies on this machine, as Load does, and
+// sets the options that follow.
+func Place(p *engine.Pack, o *engine.Options, sp Spec) (notes []string, err error) {
+	site, err := Here(o.Device, o.KernelCache)
+	if err != nil {
+		return nil, err
+	}
+	site.Threads, site.Rates, site.Pack = o.Threads, sp.Rates, p.File().Shards()[0].Path
+	return place(vitals.Live(), site, p, o, sp)
+}
+
+// measureFrom is the size of packs that a machine is measured for before their
+// first load: a small one is loaded before that would have ended.
+const measureFrom = 2 << 30
+
+// place asks the plan where the pack will live and has the load keep to it.
 // The notes say what a person should know, such as that the experts stay in the
 // file. A pack whose plan would leave less than the floor is refused with the
 // numbers and what would help, since the guard could only end its answers
 // later; Spec.Force loads it all the same.
-func place(root fs.FS, p *engine.Pack, o *engine.Options, sp Spec) (notes []string, err error) {
-	facts, err := p.PlanFacts()
-	if err != nil {
-		return nil, nil // the load says why
-	}
-	if sp.Profile != "" {
-		// Without one, experts count as used alike.
-		_ = p.UseProfile(&facts, sp.Profile)
-	}
-	mem := memoryNow(root)
-	m := plan.Machine{Threads: max(o.Threads, 1)}
-	if mem.RAMTotal.Known {
-		m.RAMTotal = plan.Known(mem.RAMTotal.N, "vitals")
-	}
-	if mem.RAMAvailable.Known {
-		m.RAMAvailable = plan.Known(mem.RAMAvailable.N, "vitals")
-	}
+func place(root fs.FS, site Site, p *engine.Pack, o *engine.Options, sp Spec) (notes []string, err error) {
 	floor := guardConfig(sp.Guard, root).RAMFloor
-	w := plan.Wishes{Context: o.Context, KV: o.KV, Chunk: o.Chunk, RAMFloor: floor, NoDraft: o.Draft == "off"}
-	if w.Context == 0 {
-		w.Context = min(max(facts.Trained, 1), engine.DefaultContext)
+	w := sp.Wishes
+	w.Context, w.KV, w.Chunk, w.NoDraft = o.Context, o.KV, o.Chunk, o.Draft == "off"
+	w.VRAMCaps, w.Split = o.VRAMLimit, o.Placement.Split
+	if w.RAMFloor == 0 {
+		w.RAMFloor = floor
 	}
-	pl, err := plan.Make(facts, m, w)
+	// Who says how many bytes of copies there are, or has every step compared,
+	// places by hand.
+	byHand := o.ExpertRAM != 0 || o.Check
+	if byHand {
+		site.Device = ""
+	}
+	pl, _, err := PlanFor(p, site, sp.Profile, w)
 	if err != nil {
+		if w.Placement != "" || w.Experts != "" || w.Slots != 0 {
+			return nil, err
+		}
 		return nil, nil // impossible wishes: the load names them
 	}
 	if pl.Placement == plan.AllRAM && pl.Fits && o.Relay == 0 {
-		o.Relay = RelayRoom(root, floor)
+		o.Relay = RelayRoom(root, w.RAMFloor)
 	}
-	if pl.Placement == plan.AllFile {
+	switch {
+	case byHand && pl.Placement == plan.AllFile:
 		o.FileTier = true
-		notes = append(notes, "the pack is bigger than the RAM that is free, so experts are read from the file as they are wanted")
-		if o.ExpertRAM == 0 {
-			o.ExpertRAM = pl.ExpertRAM
+	case !byHand && pl.Fits:
+		o.Plan = &pl
+		if o.Misses == "" && w.Experts == plan.ExpertsCopy {
+			o.Misses = "link"
 		}
+	case pl.Placement == plan.AllFile:
+		o.FileTier, o.ExpertRAM = true, pl.ExpertRAM
+	}
+	notes = planNotes(pl)
+	if len(pl.Cards) == 0 && site.Device != "" && site.Device != "cpu" && site.Device != "auto" {
+		notes = append(notes, "the card that was asked for is not used: "+strings.Join(pl.Reasons, "; "))
 	}
 	if pl.Fits {
 		return notes, nil
 	}
-	var short, help []string
-	for _, s := range pl.Short {
-		short = append(short, fmt.Sprintf("%s is short of %d MiB (%s)", s.Where, s.Bytes>>20, s.Why))
-	}
-	for _, r := range pl.Remedies {
-		help = append(help, "would fit: "+r.Text)
-	}
+	short, help := shortWords(pl)
 	if sp.Force {
 		return append(append(notes, short...), help...), nil
 	}

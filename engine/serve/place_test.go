@@ -21,7 +21,7 @@ func TestPlaceRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	plenty := machine("16777216", "12582912")
 	var o engine.Options
-	if notes, err := place(plenty, p, &o, Spec{}); err != nil || len(notes) > 0 {
+	if notes, err := place(plenty, memorySite(plenty, ""), p, &o, Spec{}); err != nil || len(notes) > 0 {
 		t.Errorf("16 GiB: %v, %v", notes, err)
 	}
 	// 12 GiB available, a quarter of 16 GiB to stay free, 1 GiB for caches.
@@ -30,11 +30,11 @@ func TestPlaceRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	o = engine.Options{Context: 2048, KV: "f32"}
 	tight := machine("1048576", "270000") // a floor of 256 MiB, 8 MiB above it
-	_, err = place(tight, p, &o, Spec{})
+	_, err = place(tight, memorySite(tight, ""), p, &o, Spec{})
 	if err == nil || !strings.Contains(err.Error(), "does not fit") || !strings.Contains(err.Error(), "short of") || !strings.Contains(err.Error(), "would fit: 8-bit KV") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("256 MiB: %v", err)
 	}
-	notes, err := place(tight, p, &o, Spec{Force: true})
+	notes, err := place(tight, memorySite(tight, ""), p, &o, Spec{Force: true})
 	if err != nil || len(notes) == 0 {
 		t.Errorf("with force: %v, %v", notes, err)
 	}
