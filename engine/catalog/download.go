@@ -258,9 +258,10 @@ func httpError(resp *http.Response, what string) error {
 	host := resp.Request.URL.Host
 	switch s := resp.StatusCode; {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
-		return fmt.Errorf("%s answers %d: accept the licence of %s on its page there, or set an access token", host, s, what)
+		// The site says 401 of what does not exist, too.
+		return fmt.Errorf("%s answers %d: %s is not there, or only for those who have accepted its licence on its page and give an access token in the variable HF_TOKEN%w", host, s, what, errNotThere)
 	case s == http.StatusNotFound || s == http.StatusGone:
-		return fmt.Errorf("%s answers %d: %s is not there (or needs an access token)", host, s, what)
+		return fmt.Errorf("%s answers %d: %s is not there (or needs an access token in the variable HF_TOKEN)%w", host, s, what, errNotThere)
 	case s == http.StatusTooManyRequests:
 		return fmt.Errorf("%s answers 429: too many requests; try again later", host)
 	default:

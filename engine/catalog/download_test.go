@@ -479,3 +479,46 @@ func TestOneDownloadAtATime(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A suggestion whose place has changed says more than the site's bare answer,
+// whatever the site answers for what it does not have.
+func TestSuggestionThatMoved(t *testing.T) {
+	ref := KnownPacks[0].Ref
+	for name, h := range map[string]http.HandlerFunc{
+		"404": func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
+		"401": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"other files": func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, `[{"type":"file","path":"x-Q2_K.gguf","size":9}]`)
+		},
+		"none": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `[]`) },
+	} {
+		d, url := start(t, h)
+		_, err := d.Find(t.Context(), ref)
+		if err == nil || !strings.Contains(err.Error(), `look for "Qwen3 0.6B GGUF" on `+url) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := d.Find(t.Context(), "some/body:Q8_0"); err == nil || strings.Contains(err.Error(), "when this version was made") {
+			t.Errorf("%s, no suggestion: %v", name, err)
+		}
+	}
+	d, _ := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	d.Tries = 1
+	if _, err := d.Find(t.Context(), ref); err == nil || strings.Contains(err.Error(), "when this version was made") {
+		t.Errorf("too many requests: %v", err)
+	}
+}
+
+// Every suggestion is of the form that Find takes, and they stand in the order
+// of their size.
+func TestSuggestions(t *testing.T) {
+	last := int64(0)
+	for _, k := range KnownPacks {
+		if m := repoRef.FindStringSubmatch(k.Ref); m == nil || m[3] == "" {
+			t.Errorf("%s: %q names no file", k.Name, k.Ref)
+		}
+		if k.Bytes <= last || k.Licence == "" || k.About == "" || k.Arch == "" {
+			t.Errorf("%+v", k)
+		}
+		last = k.Bytes
+	}
+}

@@ -72,7 +72,19 @@ var repoRef = regexp.MustCompile(`^([\w][\w.-]*)/([\w][\w.-]*)(?::([\w.-]+)|/(.+
 // the file's name, such as Q4_K_M) or owner/name/FILE. Of a split pack all
 // shards are taken.
 func (d *Downloader) Find(ctx context.Context, ref string) (Source, error) {
-	ref = strings.TrimSpace(ref)
+	s, err := d.find(ctx, strings.TrimSpace(ref))
+	var c *ChoiceError
+	if k, ok := suggested(strings.TrimSpace(ref)); ok && err != nil && !errors.As(err, &c) && ctx.Err() == nil && errors.Is(err, errNotThere) {
+		return s, fmt.Errorf("%w. It was there when this version was made; look for \"%s GGUF\" on %s and paste what you find", err, k.Name, d.site())
+	}
+	return s, err
+}
+
+// errNotThere is a repository or a file that the site does not have, or does
+// not show to everybody.
+var errNotThere = errors.New("")
+
+func (d *Downloader) find(ctx context.Context, ref string) (Source, error) {
 	if strings.HasPrefix(ref, "http://") || strings.HasPrefix(ref, "https://") {
 		u, err := url.Parse(ref)
 		if err != nil || u.Host == "" {
@@ -113,9 +125,9 @@ func (d *Downloader) Find(ctx context.Context, ref string) (Source, error) {
 	}
 	switch {
 	case len(groups) == 0 && len(list) == 0:
-		return Source{}, fmt.Errorf("%s holds no GGUF file; look for a repository whose name ends in GGUF", repo)
+		return Source{}, fmt.Errorf("%s holds no GGUF file; look for a repository whose name ends in GGUF%w", repo, errNotThere)
 	case len(groups) == 0:
-		return Source{}, fmt.Errorf("%s holds no file for %q; it has: %s", repo, tag+file, strings.Join(paths(list), ", "))
+		return Source{}, fmt.Errorf("%s holds no file for %q; it has: %s%w", repo, tag+file, strings.Join(paths(list), ", "), errNotThere)
 	case len(groups) > 1:
 		return Source{}, choice(repo, groups)
 	}
