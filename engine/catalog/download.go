@@ -257,7 +257,9 @@ var plainClient = &http.Client{CheckRedirect: func(r *http.Request, via []*http.
 func httpError(resp *http.Response, what string) error {
 	host := resp.Request.URL.Host
 	switch s := resp.StatusCode; {
-	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+	case s == http.StatusForbidden:
+		return fmt.Errorf("%s answers %d: accept the licence of %s on its page there, and set an access token in the variable HF_TOKEN", host, s, what)
+	case s == http.StatusUnauthorized:
 		// The site says 401 of what does not exist, too.
 		return fmt.Errorf("%s answers %d: %s is not there, or only for those who have accepted its licence on its page and give an access token in the variable HF_TOKEN%w", host, s, what, errNotThere)
 	case s == http.StatusNotFound || s == http.StatusGone:
