@@ -44,10 +44,12 @@ type pass struct {
 	byLayer []float32 // (T, layers, width) per-layer token embeddings
 	aside   []float32 // (T, dim) output of the dense part beside experts
 
-	norm             []float32 // (T, dim) after the final norm
-	inNorm, headNorm []float32 // (dim) weights of the norm of a block's input, and of the final one
-	logits           []float32 // (outputs, vocab)
-	eh               []float32 // (T, 2*dim) input of a draft block: embedding, hidden state
+	norm             []float32  // (T, dim) after the final norm
+	inNorm, headNorm []float32  // (dim) weights of the norm of a block's input, and of the final one
+	logits           []float32  // (outputs, vocab)
+	pick             *picking   // has a device draw the tokens; nil: logits are wanted
+	drawn            []token.ID // by a device, -1 where the host has to; empty: there are logits
+	eh               []float32  // (T, 2*dim) input of a draft block: embedding, hidden state
 
 	in, mid quant.Acts  // activations of products: block input, and after the gate
 	quantA  *quant.Acts // being quantised
@@ -108,6 +110,7 @@ type product struct {
 type mulJob struct {
 	list   []product
 	pieces []piece
+	starts []int32 // the piece that each worker begins with
 }
 
 type piece struct{ product, lo, hi int32 }
@@ -142,25 +145,48 @@ func (p *pass) want(dst []float32, ldd int, w *matrix, a *quant.Acts) {
 	})
 }
 
-// run computes the list. Pieces are as large as possible while every worker
-// still gets several, so that one that is held up does not hold up the rest.
+// run computes the list. Every worker begins with rows that follow each other, as
+// many as make its part of the cost, in pieces that grow smaller: memory is read
+// as one stream, and at the end of the list nobody waits for a large piece of
+// another. A worker that is held up does not hold up the rest, who take its
+// pieces from the end.
 func (p *pass) run() {
-	j := &p.mul
+	j, W := &p.mul, int64(len(p.m.pool.workers))
 	var total int64
 	for i := range j.list {
 		total += j.list[i].cost()
 	}
-	each := max(total/int64(len(p.m.pool.workers)*8), 16<<10)
-	j.pieces = j.pieces[:0]
+	few := p.t < 6
+	least := int64(32 << 10)
+	if !few { // by slabs: pieces alike
+		least = max(total/(W*8), 16<<10)
+	}
+	j.pieces, j.starts = j.pieces[:0], j.starts[:0]
+	var done int64 // cost of the pieces so far
 	for i := range j.list {
 		w := &j.list[i]
-		n := int(max(1, each/max(1, w.cost()/int64(max(1, w.rows)))))
-		n = (n + 7) &^ 7 // kernels take rows in groups
-		for lo := 0; lo < w.rows; lo += n {
-			j.pieces = append(j.pieces, piece{int32(i), int32(lo), int32(min(lo+n, w.rows))})
+		row := max(1, w.cost()/int64(max(1, w.rows)))
+		for lo := 0; lo < w.rows; {
+			k := int64(len(j.starts))
+			if k < W && done >= total*k/W {
+				j.starts = append(j.starts, int32(len(j.pieces)))
+				k++
+			}
+			each := least
+			if few {
+				each = max(least, (total*k/W-done)/3)
+			}
+			n := int((max(1, each/row) + 7) &^ 7) // kernels take rows in groups
+			hi := min(lo+n, w.rows)
+			j.pieces = append(j.pieces, piece{int32(i), int32(lo), int32(hi)})
+			done += int64(hi-lo) * row
+			lo = hi
 		}
 	}
-	p.m.pool.run(j, len(j.pieces))
+	for len(j.starts) < int(W) {
+		j.starts = append(j.starts, int32(len(j.pieces)))
+	}
+	p.m.pool.runFrom(j, len(j.pieces), j.starts)
 }
 
 // cost estimates the time of a product: its bytes once, and the work per

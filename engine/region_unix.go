@@ -27,9 +27,9 @@ func newRegion(n int) (region, error) {
 	if n == 0 {
 		return region{}, nil
 	}
-	size := n
+	size, whole := n, (n+hugePage-1)/hugePage*hugePage
 	if n >= hugePage {
-		size += hugePage
+		size = whole + hugePage
 	}
 	all, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -38,7 +38,7 @@ func newRegion(n int) (region, error) {
 	off := 0
 	if n >= hugePage {
 		off = int(-uintptr(unsafe.Pointer(&all[0])) & (hugePage - 1))
-		largePages(all[off : off+n])
+		largePages(all[off : off+whole]) // the last one too
 	}
 	return region{all[off : off+n : off+n], all}, nil
 }

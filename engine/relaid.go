@@ -16,6 +16,7 @@ import (
 // The guard may have the copies dropped: then the file is used again.
 type relaid struct {
 	copies []relaidCopy
+	mem    []region     // what the copies lie in, one after the other
 	bytes  atomic.Int64 // of all copies
 	drop   atomic.Bool  // to be dropped before the next pass
 }
@@ -24,8 +25,15 @@ type relaid struct {
 type relaidCopy struct {
 	w    *matrix
 	file matrix // w as it lies in the file
-	mem  region
 }
+
+// Copies lie one after the other in the order in which a token reads them: what is
+// fetched ahead past the end of one matrix is the beginning of the next. relaidRegion
+// is what is reserved at a time, since large pieces are rounded to whole large pages.
+const (
+	relaidRegion = 256 << 20
+	relaidAlign  = 64 // a line of the cache
+)
 
 // relay makes the copies, as far as all weights together stay within
 // Options.Relay bytes: copies, and what is used in the file's pages. Workers
@@ -39,16 +47,17 @@ func (m *Model) relay(ctx context.Context) error {
 	total := m.pack.size
 	var ws []*matrix
 	var want int64
-	lists := [][]*matrix{{&m.output}}
+	var lists [][]*matrix
 	for i := range m.layers {
 		lists = append(lists, m.layers[i].matrices())
 	}
+	lists = append(lists, []*matrix{&m.output})
 	for _, list := range lists {
 		for _, w := range list {
 			if w.none() {
 				continue
 			}
-			n := w.bytes() / int64(w.rowBytes) * int64(w.best().RowBytes(w.cols))
+			n := w.copyBytes()
 			if total+n-w.bytes() > o.Relay {
 				continue
 			}
@@ -58,21 +67,33 @@ func (m *Model) relay(ctx context.Context) error {
 		}
 	}
 	var done int64
-	for _, w := range ws {
+	var room []byte // of the last region
+	for i, w := range ws {
 		if err := ctx.Err(); err != nil {
 			m.unrelay()
 			return err
 		}
-		fast := w.best()
-		n := int(w.bytes()) / w.rowBytes * fast.RowBytes(w.cols)
-		mem, err := newRegion(n)
-		if err != nil {
-			break // no copy is needed for a right answer
+		n := int(w.copyBytes())
+		if len(room) < n {
+			size := 0
+			for _, w := range ws[i:] {
+				size += (int(w.copyBytes()) + relaidAlign - 1) / relaidAlign * relaidAlign
+				if size >= relaidRegion {
+					break
+				}
+			}
+			mem, err := newRegion(size)
+			if err != nil {
+				break // no copy is needed for a right answer
+			}
+			m.relaid.mem, room = append(m.relaid.mem, mem), mem.mem
 		}
-		j := newRelayJob(w, fast, mem.mem)
+		fast := w.best()
+		j := newRelayJob(w, fast, room[:n:n])
 		m.pool.run(j, j.parts())
-		c := relaidCopy{w: w, file: *w, mem: mem}
-		w.data, w.f, w.rowBytes = mem.mem, fast, fast.RowBytes(w.cols)
+		c := relaidCopy{w: w, file: *w}
+		w.data, w.f, w.rowBytes = room[:n:n], fast, fast.RowBytes(w.cols)
+		room = room[min(len(room), (n+relaidAlign-1)/relaidAlign*relaidAlign):]
 		m.relaid.copies = append(m.relaid.copies, c)
 		m.relaid.bytes.Add(int64(n))
 		letGo(c.file.data)
@@ -88,11 +109,13 @@ func (m *Model) unrelay() {
 	r := &m.relaid
 	for i := range r.copies {
 		c := &r.copies[i]
+		r.bytes.Add(-c.w.bytes())
 		c.w.data, c.w.f, c.w.rowBytes = c.file.data, c.file.f, c.file.rowBytes
-		r.bytes.Add(-int64(len(c.mem.mem)))
-		c.mem.free()
 	}
-	r.copies = nil
+	for i := range r.mem {
+		r.mem[i].free()
+	}
+	r.copies, r.mem = nil, nil
 	r.drop.Store(false)
 }
 
@@ -115,6 +138,11 @@ func (w *matrix) best() *quant.Format {
 		return f
 	}
 	return w.f
+}
+
+// copyBytes is how long a copy is.
+func (w *matrix) copyBytes() int64 {
+	return w.bytes() / int64(w.rowBytes) * int64(w.best().RowBytes(w.cols))
 }
 
 // matrices are those of a layer that products read as they lie in memory.

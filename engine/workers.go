@@ -22,6 +22,13 @@ type worker struct {
 	parked atomic.Bool
 	wake   chan struct{}
 
+	// span is the parts of the current job that this worker begins with and has
+	// not claimed: the first in the low half, the one past the last in the high
+	// half. One word, so that a claim is one step, and a worker that slept
+	// through the end of a job can only claim what the present job has left.
+	span atomic.Uint64
+	_    [64]byte // no other worker's words in the line of this one
+
 	scores []float32   // attention: scores of a context block; router: scores of experts
 	query  []float32   // attention: queries of a block, one after the other
 	pad    []float32   // cache: a row padded to whole groups
@@ -32,24 +39,22 @@ type worker struct {
 	row    []float32   // delta net and others: one row of state
 }
 
-// pool is a fixed set of workers. run publishes a job and works on it too;
-// parts are claimed one at a time, so a worker that the machine has taken off
-// its core delays only the part it holds.
+// pool is a fixed set of workers. run publishes a job and works on it too. Each
+// worker has a span of parts of its own and takes them in order, so that it reads
+// memory as one stream; who is done takes parts from the ends of others, one at a
+// time. A worker that the machine has taken off its core delays only the part it
+// holds.
 //
-// Nobody spins for long: after spinLimit looks (some 20 us, the gap between
-// two products of a decode step) a worker parks on a channel and costs
-// nothing until the next job.
+// Nobody spins for long: after spinLimit looks (some 50 us, more than the gap
+// between two products of a decode step) a worker parks on a channel and costs
+// nothing until the next job. Waking one takes longer than a small product.
 type pool struct {
 	workers []*worker
 
 	job  job
 	done atomic.Int32 // finished parts of the current job
 	all  int32        // parts of the current job
-
-	// claim holds the job's number in the high half and the parts not yet
-	// claimed in the low half. One word, so that a worker that slept through
-	// the end of a job cannot claim a part of the wrong one.
-	claim atomic.Uint64
+	left atomic.Int32 // parts of the current job that nobody has claimed
 
 	waiting atomic.Bool   // the caller of run is parked
 	ended   chan struct{} // wakes it
@@ -58,7 +63,7 @@ type pool struct {
 	lost atomic.Bool // a part ran into a page of the file that is not there
 }
 
-const spinLimit = 8000
+const spinLimit = 40000
 
 func newPool(threads int) *pool {
 	p := &pool{ended: make(chan struct{}, 1)}
@@ -84,7 +89,11 @@ func (p *pool) close() {
 
 // run does parts 0..n-1 of j and returns when all are finished. One caller at
 // a time; a job must not call run.
-func (p *pool) run(j job, n int) {
+func (p *pool) run(j job, n int) { p.runFrom(j, n, nil) }
+
+// runFrom is run where worker i begins with the parts from starts[i] on, up to
+// where the next begins. No starts: all have as many.
+func (p *pool) runFrom(j job, n int, starts []int32) {
 	if n <= 0 {
 		return
 	}
@@ -97,7 +106,17 @@ func (p *pool) run(j job, n int) {
 		return
 	}
 	p.done.Store(0)
-	p.claim.Store((p.claim.Load()>>32+1)<<32 | uint64(n))
+	p.left.Store(int32(n)) // before any part can be claimed
+	W := len(p.workers)
+	hi := n
+	for i := W - 1; i >= 0; i-- {
+		lo := n * i / W
+		if starts != nil {
+			lo = int(starts[i])
+		}
+		p.workers[i].span.Store(uint64(lo) | uint64(hi)<<32)
+		hi = lo
+	}
 	wake := n - 1
 	for _, w := range p.workers[1:] {
 		if wake == 0 {
@@ -122,21 +141,37 @@ func (p *pool) run(j job, n int) {
 	p.job = nil
 }
 
+// claim takes a part of w's own span, else the last one of another's; -1 when
+// none is left.
+func (p *pool) claim(w *worker) int {
+	for n := range p.workers {
+		v := p.workers[(w.id+n)%len(p.workers)]
+		for {
+			s := v.span.Load()
+			lo, hi := uint32(s), uint32(s>>32)
+			if lo >= hi {
+				break
+			}
+			i, rest := lo, s+1
+			if n > 0 {
+				i, rest = hi-1, s-1<<32
+			}
+			if v.span.CompareAndSwap(s, rest) {
+				p.left.Add(-1)
+				return int(i)
+			}
+		}
+	}
+	return -1
+}
+
 // help runs parts of the current job until none is left to claim.
 func (p *pool) help(w *worker) {
-	for {
-		c := p.claim.Load()
-		left := uint32(c)
-		if left == 0 {
-			return
-		}
-		if !p.claim.CompareAndSwap(c, c-1) {
-			continue
-		}
+	for i := p.claim(w); i >= 0; i = p.claim(w) {
 		// The part is ours, and run cannot end before it is counted: the
 		// fields of the job stay as they are until then.
 		all := p.all
-		p.part(int(all)-int(left), w)
+		p.part(i, w)
 		if p.done.Add(1) == all && p.waiting.CompareAndSwap(true, false) {
 			p.ended <- struct{}{}
 		}
@@ -169,7 +204,7 @@ func isFault(r any) bool {
 func (p *pool) work(w *worker) {
 	debug.SetPanicOnFault(true)
 	for idle := 0; ; {
-		if uint32(p.claim.Load()) != 0 {
+		if p.left.Load() != 0 {
 			p.help(w)
 			idle = 0
 			continue
@@ -185,7 +220,7 @@ func (p *pool) work(w *worker) {
 		}
 		idle = 0
 		w.parked.Store(true)
-		if uint32(p.claim.Load()) != 0 && w.parked.CompareAndSwap(true, false) {
+		if p.left.Load() != 0 && w.parked.CompareAndSwap(true, false) {
 			continue
 		}
 		if p.stopped.Load() {

@@ -118,7 +118,9 @@ func mulRecords(k *kernels, f *Format, dst []float32, ldd int, w []byte, rows in
 	g.groups = a.n / 256
 	g.tail = g.size - uintptr(f.RowBytes(g.groups*256))
 	g.ldd = uintptr(ldd) * 4
-	clear(g.pad[:])
+	if g.tail != 0 {
+		clear(g.pad[:])
+	}
 	for j := 0; j < count; j += fewMax {
 		g.t = min(count-j, fewMax)
 		for i := range g.t {

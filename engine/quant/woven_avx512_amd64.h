@@ -372,11 +372,11 @@ one:
 	VMOVUPS Z15, (R10); \
 	NEXT(bytes, WSUM16)
 
-// FETCH asks for the lines of a group, 4 KiB ahead.
-#define FETCH2 PREFETCHT1 4096(SI); PREFETCHT1 4160(SI)
-#define FETCH3 FETCH2; PREFETCHT1 4224(SI)
-#define FETCH4 FETCH3; PREFETCHT1 4288(SI)
-#define FETCH5 FETCH4; PREFETCHT1 4352(SI)
+// FETCH asks for the lines of a group, 6 KiB ahead.
+#define FETCH2 PREFETCHT1 6144(SI); PREFETCHT1 6208(SI)
+#define FETCH3 FETCH2; PREFETCHT1 6272(SI)
+#define FETCH4 FETCH3; PREFETCHT1 6336(SI)
+#define FETCH5 FETCH4; PREFETCHT1 6400(SI)
 
 // UNWEAVE puts the weights in Z0-Z3 into the order of values.
 #define UNWEAVE \
