@@ -6,6 +6,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/adrg/xdg"
 )
@@ -48,8 +49,23 @@ func homeless() (home string, lost bool) {
 			return u.HomeDir, true
 		}
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("outcrop-home-%d", os.Getuid())), true
+	return passing(), true
 }
+
+// passing is a folder for this user alone among the temporary ones, the same
+// at every start. Others may make files there too: one that is not ours alone is left
+// alone and a fresh one made.
+var passing = sync.OnceValue(func() string {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("outcrop-home-%d", os.Getuid()))
+	os.Mkdir(dir, 0o700)
+	if st, err := os.Lstat(dir); err == nil && st.IsDir() && st.Mode().Perm()&0o077 == 0 {
+		return dir
+	}
+	if fresh, err := os.MkdirTemp("", "outcrop-home-"); err == nil {
+		return fresh
+	}
+	return dir
+})
 
 // HomeNote says where data is kept when this user has no home folder and
 // nothing else says where; it is empty in every other case.
