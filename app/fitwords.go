@@ -81,7 +81,7 @@ func fitRows(p *plan.Plan) []widget.FitRow {
 	for _, c := range p.Cards {
 		name := "VRAM"
 		if len(p.Cards) > 1 {
-			name = c.Name
+			name = cardName(p, c)
 		}
 		rows = append(rows, fitRow(name, c.Use, widget.ColorVRAM, short["VRAM of "+c.PCI]))
 	}
@@ -90,6 +90,17 @@ func fitRows(p *plan.Plan) []widget.FitRow {
 		rows = append(rows, fitRow(tr("disk"), p.File, widget.ColorFile, short["disk"]))
 	}
 	return rows
+}
+
+// cardName is the name of one of several cards, with its address where another
+// one is called the same.
+func cardName(p *plan.Plan, c plan.CardUse) string {
+	for _, o := range p.Cards {
+		if o.PCI != c.PCI && o.Name == c.Name {
+			return c.Name + " " + strings.TrimSuffix(strings.TrimPrefix(c.PCI, "0000:"), ".0")
+		}
+	}
+	return c.Name
 }
 
 // fitSentence is the one sentence under the picture.

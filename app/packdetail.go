@@ -97,6 +97,9 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 	for _, r := range p.Reasons {
 		box.Add(widget.NewNote(capital(r)))
 	}
+	for _, x := range p.Crossing { // between cards
+		box.Add(widget.NewNote(capital(x)))
+	}
 	if len(p.Remedies) > 0 {
 		flow := widget.Flow(6)
 		for _, r := range p.Remedies {

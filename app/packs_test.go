@@ -197,3 +197,19 @@ func TestFitWords(t *testing.T) {
 		t.Errorf("unknown total: %+v", unknown)
 	}
 }
+
+// TestFitCards: a bar for each card, told apart where they have one name.
+func TestFitCards(t *testing.T) {
+	p := &plan.Plan{Fits: true, Cards: []plan.CardUse{{PCI: "0000:03:00.0", Name: "Arc A770"}, {PCI: "0000:07:00.0", Name: "Arc A770"}, {PCI: "0000:0a:00.0", Name: "Arc A380"}},
+		Short: []plan.Short{{Where: "VRAM of 0000:07:00.0", Bytes: gib}}}
+	var names []string
+	for _, r := range fitRows(p) {
+		names = append(names, r.Name)
+		if (r.Short > 0) != (r.Name == "Arc A770 07:00") {
+			t.Errorf("%s is short of %v", r.Name, r.Short)
+		}
+	}
+	if got, want := strings.Join(names, ", "), "Arc A770 03:00, Arc A770 07:00, Arc A380, RAM"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

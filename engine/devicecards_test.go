@@ -83,24 +83,22 @@ func TestCardLost(t *testing.T) {
 					if err := answerOn(s, longPrompt); err != nil {
 						t.Fatalf("before: %v", err)
 					}
+					// The launches of a prompt, so that the card goes in the middle of one.
+					s.Reset()
 					n := cards[who].total()
-					prompt := longPrompt
-					if when == "decode" {
-						if _, err := s.sync(context.Background(), prompt); err != nil {
-							t.Fatal(err)
-						}
-						n = 6 // in the pass of the first token
-					} else {
-						s.Reset()
-						if _, err := s.sync(context.Background(), longPrompt[:3]); err != nil {
-							t.Fatal(err)
-						}
-						n = 3 * n / 5 // within one of the pieces
-						if n < 10 {
-							t.Fatalf("a prompt and an answer took %d launches only", n)
-						}
+					if _, err := s.sync(context.Background(), longPrompt); err != nil {
+						t.Fatal(err)
 					}
-					cards[who].Break(compute.Fault{LostAfter: n % 40})
+					if n = cards[who].total() - n; n < 20 {
+						t.Fatalf("a prompt takes %d launches only", n)
+					}
+					prompt, at := longPrompt, 3*n/5
+					if when == "prefill" {
+						s.Reset()
+					} else {
+						at = 6 // of the pass of the second token
+					}
+					cards[who].Break(compute.Fault{LostAfter: at})
 					answer := make(chan error, 1)
 					go func() { answer <- answerOn(s, prompt) }()
 					select {
@@ -244,7 +242,7 @@ func TestCardsFit(t *testing.T) {
 		{"proportions", 2, Options{Placement: Placement{Split: []float64{3, 1}}}, []int{8, 2}, true, ""},
 		{"counts", 3, Options{Placement: Placement{Split: []float64{1, 5, 4}}}, []int{1, 5, 4}, true, ""},
 		{"a slow one is left out", 2, Options{Placement: Placement{Rates: []float64{400e6, 2e6}}}, []int{10}, true, ""},
-		{"one with a limit leaves layers to the CPU", 1, Options{VRAMLimit: []int64{most}}, []int{7}, false, ""},
+		{"one with a limit leaves layers to the CPU", 1, Options{VRAMLimit: []int64{most}}, []int{8}, false, ""},
 		{"two with that limit hold all", 2, Options{VRAMLimit: []int64{most}, Placement: Placement{Rates: slow}}, []int{5, 5}, true, ""},
 		{"uneven limits", 2, Options{VRAMLimit: []int64{12 << 20, 64 << 20}, Placement: Placement{Rates: []float64{2e6, 1e6}}}, []int{6, 4}, true, ""},
 		{"all asked of one with a limit", 1, Options{VRAMLimit: []int64{most}, Placement: Placement{Split: []float64{1}}}, nil, true, "13.0 MiB that it may use"},

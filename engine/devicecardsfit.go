@@ -158,7 +158,7 @@ func (m *Model) split(o *Options, needs []cardNeed, cpuExperts bool) plan.SplitR
 	var list []plan.SplitCard
 	for i, d := range o.Devices {
 		info := d.Info()
-		c := plan.SplitCard{PCI: info.PCI, Name: info.Name, Room: -1, Scratch: m.scratchNeed(cpuExperts) + uploadBytes + min(arenaSlack, all/8)}
+		c := plan.SplitCard{PCI: info.PCI, Name: info.Name, Room: -1, Scratch: max(m.scratchNeed(cpuExperts), uploadBytes) + min(arenaSlack, all/8)}
 		if free, _, known := cardRoom(d); known {
 			c.Room = free
 		}

@@ -136,6 +136,7 @@ func (r *run) load(o *Options) error {
 		return ld.err
 	}
 	r.weights = r.arena.Size()
+	ld.up.Free() // before there is more to take
 	return r.room()
 }
 
