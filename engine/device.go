@@ -78,6 +78,7 @@ type run struct {
 	output  cardMatrix
 
 	buf     runBuffers
+	pick    cardPick
 	weights int64 // bytes on the device
 	scratch atomic.Int64
 	kv      atomic.Int64 // bytes of all sessions

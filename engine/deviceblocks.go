@@ -223,10 +223,17 @@ func (w *blockRun) head() error {
 		if err := r.output.run(q, formFor(b.xb, &r.output), s.outputs, b.logits, m.spec.vocab, 0); err != nil {
 			return err
 		}
+		if s.pick != nil {
+			return r.draw(q, *s.pick, s.outputs)
+		}
 		return q.Read(rawFloats(p.logits), b.logits, 0)
 	})
 	if err != nil {
 		return fmt.Errorf("logits: %w", err)
+	}
+	if s.pick != nil {
+		r.picked(p, s.outputs)
+		return nil
 	}
 	m.finishLogits(p.logits)
 	if c := r.c.check; c != nil {

@@ -122,8 +122,10 @@ func (r *run) room() error {
 	if b.in, err = r.dev.Host(at + 4*int64(T*dim)); err != nil {
 		return err
 	}
-	b.xHost, err = r.dev.Host(4 * int64(T*dim))
-	return err
+	if b.xHost, err = r.dev.Host(4 * int64(T*dim)); err != nil {
+		return err
+	}
+	return r.pickRoom()
 }
 
 // need grows what depends on the pass: parts of attention and logits.

@@ -504,6 +504,10 @@ func rowMatrix(v []float32) *matrix {
 // device.
 func (r *run) free() {
 	r.buf.free()
+	if r.pick.host != nil {
+		r.pick.host.Free()
+	}
+	r.pick = cardPick{}
 	if r.work != nil {
 		r.work.Free()
 	}

@@ -45,6 +45,7 @@ type step struct {
 
 	in, xHost *compute.Host // the pinned memory that it uses
 	seen      *[]shown      // check mode takes down results of operations
+	pick      *ops.Choice   // how tokens are drawn; nil: logits are wanted
 }
 
 // forward runs p.x through the layers of all devices and leaves the logits of
@@ -55,7 +56,15 @@ func (c *cards) forward(ctx context.Context, p *pass, outputs int) error {
 		return err
 	}
 	c.times.steps.Add(1)
-	p.logits = grow(&p.logits, outputs*c.m.spec.vocab)
+	p.drawn = p.drawn[:0]
+	if outputs > pickRows || !c.canPick() {
+		p.pick = nil
+	}
+	n := outputs * c.m.spec.vocab
+	if p.pick != nil {
+		n = 0
+	}
+	p.logits = grow(&p.logits, n)
 	f := &feed{
 		pos: p.pos, tokens: p.t, outputs: outputs, kept: p.st.kept, book: p.st.book, tentative: p.tentative,
 		cs: p.cs, x: p.x[:p.t*c.m.spec.dim],
@@ -132,6 +141,10 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 	if s.hidden {
 		copy(grow(&p.norm, s.T*dim), asFloats(b.xHost.Bytes()))
 	}
+	if s.pick != nil {
+		r.picked(p, s.outputs)
+		return nil
+	}
 	if recorded && s.outputs > 0 {
 		copy(p.logits, asFloats(b.out.Bytes()))
 	}
@@ -152,6 +165,9 @@ func (r *run) step(p *pass, rs *runState, f *feed) (*step, error) {
 	}
 	if !r.last {
 		s.outputs, s.hidden = 0, false
+	} else if p.pick != nil && s.outputs > 0 {
+		s.pick = &p.pick.choice
+		r.fillPick(p.pick)
 	}
 	return s, nil
 }
@@ -164,7 +180,7 @@ func (r *run) roomFor(s *step, recorded bool) error {
 			parts = max(parts, a.PartsBytes(s.T, a.Splits(s.context, s.T)))
 		}
 	}
-	return r.need(parts, 4*int64(s.outputs)*int64(r.c.m.spec.vocab), recorded)
+	return r.need(parts, 4*int64(s.outputs)*int64(r.c.m.spec.vocab), recorded && s.pick == nil)
 }
 
 // finishLogits does to logits what head does after the product.
@@ -207,18 +223,27 @@ func (b *runBuffers) inCSStart() int64 {
 	return b.inX
 }
 
+// mostRecorded bounds the recorded steps that a session keeps.
+const mostRecorded = 64
+
 // replay runs a step that was recorded before, or records it.
 func (r *run) replay(s *step) error {
 	if s.s.made != r.buf.made {
 		s.s.forget()
 		s.s.made = r.buf.made
 	}
-	k := seqKey{tokens: s.T, outputs: s.outputs, context: s.context, tentative: !s.keep}
+	k := seqKey{tokens: s.T, outputs: s.outputs, context: s.context, tentative: !s.keep, pick: s.pick != nil}
+	if s.pick != nil {
+		k.choice = *s.pick
+	}
 	if r.c.m.recurrent {
 		k.book = s.book
 	}
 	seq := s.s.seqs[k]
 	if seq == nil {
+		if len(s.s.seqs) >= mostRecorded { // other settings, other windows
+			s.s.forget()
+		}
 		var err error
 		if seq, err = r.dev.Record(func(q *compute.Queue) error { return r.enqueue(q, s, true) }); err != nil {
 			return fmt.Errorf("record a step: %w", err)
@@ -315,6 +340,9 @@ func (r *run) end(q *compute.Queue, s *step, recorded bool) error {
 	}
 	if err := r.output.run(q, head, s.outputs, b.logits, m.spec.vocab, 0); err != nil {
 		return err
+	}
+	if s.pick != nil {
+		return r.draw(q, *s.pick, s.outputs)
 	}
 	n := 4 * int64(s.outputs) * int64(m.spec.vocab)
 	if recorded {

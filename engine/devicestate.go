@@ -36,6 +36,8 @@ type seqKey struct {
 	tokens, outputs, context int
 	tentative                bool
 	book                     int
+	pick                     bool
+	choice                   ops.Choice
 }
 
 // newState takes the memory of a timeline on all devices.

@@ -157,26 +157,26 @@ func (g *answer) step(ctx context.Context, id token.ID) (next token.ID, end bool
 		g.window = s.drafts.propose(s, g.window, g.history, room)
 	}
 	n := len(g.window)
-	s.p.tentative = n > 1
-	if err := s.forward(ctx, g.window, n); err != nil {
+	s.p.tentative, s.p.pick = n > 1, g.picking(n)
+	err = s.forward(ctx, g.window, n)
+	s.p.pick = nil
+	if err != nil {
 		return 0, true, err
 	}
 	ran := time.Since(begin)
 
-	vocab := s.m.spec.vocab
 	right := 1 // tokens of the window that belong to the answer
 	for {
-		row := s.p.logits[(right-1)*vocab : right*vocab]
-		if err = finite(row, s.st.pos-n+right-1); err != nil {
-			break
-		}
-		next, end, err = g.draw(row)
+		next, end, err = g.at(right-1, n)
 		if err != nil || end || right == n || next != g.window[right] {
 			break
 		}
 		right++
 	}
-	s.fresh = append(s.fresh[:0], s.p.logits[(right-1)*vocab:right*vocab]...)
+	s.fresh = s.fresh[:0]
+	if vocab := s.m.spec.vocab; len(s.p.drawn) == 0 && len(s.p.logits) >= right*vocab {
+		s.fresh = append(s.fresh, s.p.logits[(right-1)*vocab:right*vocab]...)
+	}
 	if n > 1 {
 		s.st.accept(s.m, n, right)
 		g.res.Drafted += n - 1
@@ -192,10 +192,38 @@ func (g *answer) step(ctx context.Context, id token.ID) (next token.ID, end bool
 	return next, end, err
 }
 
+// at draws the token after position i of a window of n, or takes it from a
+// device.
+func (g *answer) at(i, n int) (id token.ID, end bool, err error) {
+	s, vocab := g.s, g.s.m.spec.vocab
+	if len(s.p.drawn) > 0 {
+		if id := s.p.drawn[i]; id >= 0 {
+			if g.sampler.Temperature > 0 && g.sampler.TopK != 1 {
+				g.sampler.random() // which the device has used
+			}
+			return g.drew(id, nil)
+		}
+		if err := s.m.fetchLogits(s.p, n); err != nil {
+			return 0, true, err
+		}
+		s.p.drawn = s.p.drawn[:0]
+	}
+	row := s.p.logits[i*vocab : (i+1)*vocab]
+	if err := finite(row, s.st.pos-n+i); err != nil {
+		return 0, true, err
+	}
+	return g.draw(row)
+}
+
 // draw picks the next token from logits and hands it out; end says that the
 // answer ends with it.
 func (g *answer) draw(logits []float32) (id token.ID, end bool, err error) {
-	id = g.sampler.pick(logits, g.history)
+	return g.drew(g.sampler.pick(logits, g.history), logits)
+}
+
+// drew hands out the token that was drawn; logits are used for log
+// probabilities alone.
+func (g *answer) drew(id token.ID, logits []float32) (_ token.ID, end bool, err error) {
 	g.history = append(g.history, id)
 	g.res.Generated++
 	g.s.m.tele.tokens.Add(1)

@@ -45,6 +45,7 @@ type sampler struct {
 	probs  []float32
 	cand   []candidate
 	counts map[token.ID]int32
+	next   []float64 // random numbers that were looked at ahead
 }
 
 type candidate struct {
@@ -88,7 +89,7 @@ func (s *sampler) pick(logits []float32, history []token.ID) token.ID {
 		c[i].p = float32(math.Exp(float64(c[i].l-best) * inv))
 		sum += float64(c[i].p)
 	}
-	at := s.rng.Float64() * sum
+	at := s.random() * sum
 	for i := range c {
 		at -= float64(c[i].p)
 		if at < 0 {
@@ -98,13 +99,37 @@ func (s *sampler) pick(logits []float32, history []token.ID) token.ID {
 	return c[len(c)-1].id
 }
 
+// random gives the next random number of an answer.
+func (s *sampler) random() float64 {
+	if len(s.next) == 0 {
+		return s.rng.Float64()
+	}
+	u := s.next[0]
+	s.next = s.next[:copy(s.next, s.next[1:])]
+	return u
+}
+
+// ahead looks at the next n random numbers; those that are used are taken by
+// random.
+func (s *sampler) ahead(n int) []float64 {
+	for len(s.next) < n {
+		s.next = append(s.next, s.rng.Float64())
+	}
+	return s.next[:n]
+}
+
+// penal tells whether recent tokens change logits.
+func (s *sampler) penal() bool {
+	return s.Repeat != 0 && s.Repeat != 1 || s.Presence != 0 || s.Frequency != 0
+}
+
 // drawAll draws from the whole vocabulary.
 func (s *sampler) drawAll(logits []float32, best float32) token.ID {
 	s.probs = room(s.probs, len(logits))
 	copy(s.probs, logits)
 	inv := 1 / s.Temperature
 	quant.ScaleF32(s.probs, inv)
-	at := s.rng.Float64() * float64(quant.ExpSum(s.probs, best*inv))
+	at := s.random() * float64(quant.ExpSum(s.probs, best*inv))
 	last := token.ID(0)
 	for i, p := range s.probs {
 		if p == 0 {
@@ -178,7 +203,7 @@ func shortest(c []candidate, want float64) []candidate {
 // adjust applies bias and penalties; it returns logits itself when there is
 // nothing to do, a buffer of its own otherwise.
 func (s *sampler) adjust(logits []float32, history []token.ID) []float32 {
-	penal := s.Repeat != 0 && s.Repeat != 1 || s.Presence != 0 || s.Frequency != 0
+	penal := s.penal()
 	if !penal && len(s.Bias) == 0 {
 		return logits
 	}
