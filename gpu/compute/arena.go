@@ -21,6 +21,9 @@ func (d *Device) Arena(chunk int64) *Arena {
 	return &Arena{dev: d, chunk: min(chunk, d.MaxBuffer())}
 }
 
+// Device is the device that the arena takes memory of.
+func (a *Arena) Device() *Device { return a.dev }
+
 // Alloc takes n bytes. More than a chunk gets an allocation of its own, more
 // than MaxBuffer is ErrTooBig.
 func (a *Arena) Alloc(n int64) (*Buffer, error) {

@@ -5,7 +5,7 @@ package kernels
 // not installed (PTX); lanes is the size of a wave there. Other head sizes than
 // these need OpenCL.
 func All(lanes int) []Module {
-	list := []Module{Light(), Quantize(), Rows()}
+	list := []Module{Light(), Quantize(), Rows(), Sample()}
 	for _, set := range [][]Layout{floats, layouts} {
 		for _, l := range set {
 			for _, n := range Columns {
@@ -32,7 +32,7 @@ func All(lanes int) []Module {
 			}
 		}
 	}
-	return append(list, Delta(64), Delta(128))
+	return append(list, Delta(64), Delta(128), Chunks(64), Chunks(128))
 }
 
 // AttendRows is the most query rows that a work-group of Attend takes: a lane

@@ -24,9 +24,51 @@
 #define LOCAL4(p) (*(__local float4 *)(p))
 #define GLOBAL4(p) (*(CGLOBAL float4 *)(p))
 
+// Convolve (delta.cl) for many tokens: dimension 1 takes CONV_TOKENS each. The
+// history is read only; convolve_keep changes it afterwards.
+#define CONV_TOKENS 16
+KERNEL_N(64) void convolve_many(CGLOBAL float *u, int ldu, int tokens, int channels, int taps, CGLOBAL float *w, CGLOBAL float *hist,
+                                CGLOBAL float *old, CGLOBAL int *st, int flags, GLOBAL float *y) {
+  BEGIN
+  const int c = get_global_id(0), t0 = get_group_id(1) * CONV_TOKENS;
+  if (c >= channels) return;
+  const int n = taps - 1, kept = st[1];
+  float k[TAPS_MAX], x[TAPS_MAX - 1 + CONV_TOKENS];
+#pragma unroll
+  for (int i = 0; i < TAPS_MAX; i++) { // right-aligned, so that loops have a fixed length
+    const int j = i - (TAPS_MAX - taps);
+    k[i] = j >= 0 ? w[j * channels + c] : 0.0f;
+  }
+#pragma unroll
+  for (int i = 0; i < TAPS_MAX - 1 + CONV_TOKENS; i++) {
+    const int t = t0 + i - (TAPS_MAX - 1), b = n + t + kept;
+    x[i] = 0;
+    if (t >= 0)
+      x[i] = u[(ulong)min(t, tokens - 1) * ldu + c];
+    else if (n + t >= 0)
+      x[i] = b < n ? hist[b * channels + c] : old[(b - n) * channels + c];
+  }
+#pragma unroll
+  for (int i = 0; i < CONV_TOKENS; i++) {
+    float v = 0;
+#pragma unroll
+    for (int j = 0; j < TAPS_MAX; j++) v += k[j] * x[i + j];
+    if (flags & CONV_SILU) v = v / (1.0f + exp(-v));
+    if (t0 + i < tokens) y[(ulong)(t0 + i) * channels + c] = v;
+  }
+}
+
+// The last taps-1 of at least so many tokens become the history.
+KERNEL_N(64) void convolve_keep(CGLOBAL float *u, int ldu, int tokens, int channels, int taps, GLOBAL float *hist) {
+  BEGIN
+  const int c = get_global_id(0), n = taps - 1;
+  if (c >= channels) return;
+  for (int a = 0; a < n; a++) hist[a * channels + c] = u[(ulong)(tokens - n + a) * ldu + c];
+}
+
 // Arguments as delta (delta.cl). Dimension 0 is the chunk, 1 the value head; the
 // first token is `base`.
-KERNEL_N(256) void chunk_solve(CGLOBAL float *uc, int channels, CGLOBAL float *raw, int ldraw, CGLOBAL float *ssm_a, CGLOBAL float *dt,
+KERNEL(256 / LANES) void chunk_solve(CGLOBAL float *uc, int channels, CGLOBAL float *raw, int ldraw, CGLOBAL float *ssm_a, CGLOBAL float *dt,
                                int base, int tokens, int heads, int keys, float eps, int flags, GLOBAL float *rec) {
   BEGIN
   __local float lq[CHUNK * LD] __attribute__((aligned(16))), lk[CHUNK * LD] __attribute__((aligned(16)));
@@ -150,7 +192,7 @@ KERNEL_N(256) void chunk_solve(CGLOBAL float *uc, int channels, CGLOBAL float *r
 #define CITEMS 128
 #define COWN (CROWS * DN / CITEMS) // rows of the state of a work-item, in one column
 
-KERNEL_N(CITEMS) void chunk_pass(CGLOBAL float *uc, int channels, CGLOBAL float *rec, int base, int tokens, int heads, int keys, GLOBAL float *s,
+KERNEL(CITEMS / LANES) void chunk_pass(CGLOBAL float *uc, int channels, CGLOBAL float *rec, int base, int tokens, int heads, int keys, GLOBAL float *s,
                                  CGLOBAL float *old_k, CGLOBAL float *old_d, CGLOBAL float *old_g, CGLOBAL int *st, int first, int flags,
                                  GLOBAL float *y) {
   BEGIN
@@ -216,7 +258,13 @@ KERNEL_N(CITEMS) void chunk_pass(CGLOBAL float *uc, int channels, CGLOBAL float 
     for (int j = 0; j < CHUNK; j++) {
       const float k = lw[j * LD + col];
 #pragma unroll
-      for (int q = 0; q < COWN; q++) m[q] += ld[j * CROWS + own + q] * k;
+      for (int q = 0; q < COWN; q += 4) {
+        const float4 d = LOCAL4(ld + j * CROWS + own + q);
+        m[q] += d.x * k;
+        m[q + 1] += d.y * k;
+        m[q + 2] += d.z * k;
+        m[q + 3] += d.w * k;
+      }
     }
   }
 #pragma unroll

@@ -1,62 +1,37 @@
-// Attention of many tokens on NVIDIA's matrix units (mma.sync m16n8k16 over
-// halves, float sums), caches of halves. Queries are normed and rotated already
-// and keys and values kept (turn).
+// Attention of many tokens on matrix units over halves, with float sums, and
+// caches of halves. Queries are normed and rotated already and keys and values
+// kept (turn).
 //
 // Dimension 0 is a block of FR rows, a row being (token, head of the key head's
-// group), 1 the key head. A wave takes 16 rows; keys pass in tiles of FK. The
-// result goes to parts as attend's with one split.
+// group), 1 the key head. A wave takes 16 rows and has its queries in registers;
+// keys and values pass in tiles of FK, values coming while scores are computed
+// and the next keys while values are added up. The result goes to parts as
+// attend's with one split.
 //
 // Lane l of a wave holds of a 16 x 8 tile rows l/4 and l/4+8, columns 2*(l%4)
 // and 2*(l%4)+1; so what a product of queries and keys leaves in a lane is what
 // the product with values wants of it.
 
 #define FR 64
+#define KL ((KD / 8 + 7) / 8 * 8) // pieces of 16 bytes of a key in local memory
+#define VL ((VD / 8 + 7) / 8 * 8)
+#if KL + VL <= 48
+#define FK 64
+#else
 #define FK 32
-#define KLINE (KD / 2 + 4) // words of a key: padding keeps lanes in different banks
-#define VLINE (VD + 8)     // words of a pair of values' rows
-
-// Two floats to two halves of a word.
-FN uint two_halves(float lo, float hi) {
+#endif
+// eight rows of the same piece lie in different banks
+#define PIECE(row, line, piece) ((row) * (line) + ((piece) ^ ((row)&7)))
+#define LOG2E 1.44269504f
+FN float power_of_2(float v) {
 #ifdef NVIDIA
-  uint r;
-  __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+  float r;
+  __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
   return r;
 #else
-  ushort a, b;
-  vstore_half(lo, 0, (half *)&a);
-  vstore_half(hi, 0, (half *)&b);
-  return a | (uint)b << 16;
+  return exp2(v);
 #endif
 }
-
-#ifdef NVIDIA
-#define FLASH_LOCAL
-#define MMA_HALF(c, a, b0, b1)                                                                                                    \
-  __asm__("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                \
-          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                                        \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
-#else
-#define FLASH_LOCAL __local uint flash_a[128 * 4], flash_b[128 * 2];
-FN float dot_halves(uint a, uint b) {
-  return half_bits((ushort)a) * half_bits((ushort)b) + half_bits((ushort)(a >> 16)) * half_bits((ushort)(b >> 16));
-}
-FN void mma_half(__local uint *ma, __local uint *mb, float *c, const uint *a, uint b0, uint b1) {
-  const int i = get_local_id(0), lane = i % 32, wave = i / 32 * 32;
-  for (int k = 0; k < 4; k++) ma[i * 4 + k] = a[k];
-  mb[i * 2] = b0;
-  mb[i * 2 + 1] = b1;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int r = 0; r < 4; r++) {
-    const int row = lane / 4, col = lane % 4 * 2 + r % 2;
-    for (int w = 0; w < 4; w++) {
-      const int la = (wave + row * 4 + w) * 4 + (r < 2 ? 0 : 1), lb = (wave + col * 4 + w) * 2;
-      c[r] += dot_halves(ma[la], mb[lb]) + dot_halves(ma[la + 2], mb[lb + 1]);
-    }
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-}
-#define MMA_HALF(c, a, b0, b1) mma_half(flash_a, flash_b, c, a, b0, b1)
-#endif
 
 // Largest and sum over the four lanes that share a row.
 #ifdef NVIDIA
@@ -93,55 +68,74 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
                                                                           CGLOBAL uchar *vcache, GLOBAL float *parts) {
   BEGIN
   LANE_LOCAL
-  FLASH_LOCAL
-  __local uint lq[FR * KLINE] __attribute__((aligned(16)));
-  __local uint lk[FK * KLINE] __attribute__((aligned(16)));
-  __local uint lv[FK / 2 * VLINE] __attribute__((aligned(16)));
+  // keys, then values; at first the queries
+  __local uint4 mem[FK * (KL + VL)] __attribute__((aligned(128)));
+  __local uint4 *lk = mem, *lv = mem + FK * KL;
+#ifndef NVIDIA
+  __local uint4 lq[FR * KL];
+  __local uint lp[FR * FK / 2];
+#endif
   const int at = get_local_id(0), lane = at % 32, wave = at / 32;
   const int lr = lane / 4, lc = lane % 4;
-  const int g = get_group_id(1), group = heads / kvheads, rows = tokens * group, row0 = get_group_id(0) * FR;
+  const int g = get_group_id(1), group = heads / kvheads, rows = tokens * group, row0 = (groups_x() - 1 - (int)get_group_id(0)) * FR; // the longest first
   const int pos = st[0];
 
-  for (int i = at; i < FR * (KD / 2); i += 128) {
-    const int r = i / (KD / 2), d = i % (KD / 2) * 2, row = min(row0 + r, rows - 1);
-    CGLOBAL float *s = q + (ulong)(row / group) * ldq + (g * group + row % group) * qstep + d;
-    lq[r * KLINE + d / 2] = two_halves(s[0], s[1]);
+#ifdef NVIDIA
+  __local uint4 *tq = mem;
+#else
+  __local uint4 *tq = lq;
+#endif
+  for (int i = at; i < FR * (KD / 8); i += 128) {
+    const int r = i / (KD / 8), d = i % (KD / 8), row = min(row0 + r, rows - 1);
+    CGLOBAL float *s = q + (ulong)(row / group) * ldq + (g * group + row % group) * qstep + d * 8;
+    tq[PIECE(r, KL, d)] = (uint4)(two_halves(s[0], s[1]), two_halves(s[2], s[3]), two_halves(s[4], s[5]), two_halves(s[6], s[7]));
   }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef NVIDIA
+  uint fq[KD / 16][4];
+#pragma unroll
+  for (int k = 0; k < KD / 16; k++) matrix4(fq[k], SHARED(mem) + 16 * PIECE(wave * 16 + lane % 16, KL, 2 * k + lane / 16));
+  barrier(CLK_LOCAL_MEM_FENCE);
+#endif
 
   const int last_row = min(row0 + FR, rows) - 1;
   const int to = pos + last_row / group + 1; // keys seen by the last row
+  const int all = pos + row0 / group + 1;    // and by the first
   int from = 0;
   if (window > 0) from = max(0, pos + row0 / group - window + 1) / FK * FK;
+  CGLOBAL uint4 *keys = (CGLOBAL uint4 *)kcache + (ulong)g * ctx * (KD / 8), *values = (CGLOBAL uint4 *)vcache + (ulong)g * ctx * (VD / 8);
+// Copies of FK rows of D / 8 pieces from row `base` on; past the end zeroes, as
+// what is there may be anything.
+#define BRING_ROWS(base, D, line, into, rows)                                                                                     \
+  _Pragma("unroll") for (int t = 0; t < (FK * (D / 8) + 127) / 128; t++) {                                                        \
+    const int i = at + t * 128, row = i / (D / 8), piece = i % (D / 8);                                                             \
+    if (FK * (D / 8) % 128 == 0 || i < FK * (D / 8))                                                                              \
+      BRING_IF((base) + row < to, into + PIECE(row, line, piece), rows + (ulong)(base) * (D / 8) + (row * (D / 8) + piece));       \
+  }
+#define BRING_KEYS(base) BRING_ROWS(base, KD, KL, lk, keys)
+#define BRING_VALUES(base) BRING_ROWS(base, VD, VL, lv, values)
 
   // this lane's two rows: positions of their tokens
   const int ra = row0 + wave * 16 + lr, rb = ra + 8;
   const int pa = pos + ra / group, pb = pos + rb / group;
-  float m0 = -INFINITY, m1 = -INFINITY, l0 = 0, l1 = 0;
+#ifdef CAP
+  const float by = scale * 2.0f * LOG2E / cap;
+#else
+  const float by = scale * LOG2E;
+#endif
+  float m0 = -INFINITY, m1 = -INFINITY, l0 = 0, l1 = 0; // of scores in bits
   float acc[VD / 8][4];
 #pragma unroll
   for (int j = 0; j < VD / 8; j++)
 #pragma unroll
     for (int k = 0; k < 4; k++) acc[j][k] = 0;
 
+  BRING_KEYS(from)
+  BROUGHT;
   for (int base = from; base < to; base += FK) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = at; i < FK * (KD / 8); i += 128) {
-      const int k = i / (KD / 8), d = i % (KD / 8);
-      const ulong row = (ulong)g * ctx + min(base + k, to - 1);
-      vstore4(((CGLOBAL uint4 *)(kcache + row * KD * 2))[d], 0, lk + k * KLINE + d * 4);
-    }
-    for (int i = at; i < FK / 2 * (VD / 8); i += 128) {
-      const int k = i / (VD / 8), d = i % (VD / 8);
-      const ulong row = (ulong)g * ctx;
-      // past the end the weights are 0, but what is there may be anything
-      const int ka = base + 2 * k, kb = ka + 1;
-      const uint4 none = (uint4)(0, 0, 0, 0);
-      const uint4 a = ka < to ? ((CGLOBAL uint4 *)(vcache + (row + ka) * VD * 2))[d] : none;
-      const uint4 b = kb < to ? ((CGLOBAL uint4 *)(vcache + (row + kb) * VD * 2))[d] : none;
-      __local uint *l = lv + k * VLINE + d * 8;
-      vstore4((uint4)((a.x & 0xffff) | b.x << 16, a.x >> 16 | (b.x & 0xffff0000), (a.y & 0xffff) | b.y << 16, a.y >> 16 | (b.y & 0xffff0000)), 0, l);
-      vstore4((uint4)((a.z & 0xffff) | b.z << 16, a.z >> 16 | (b.z & 0xffff0000), (a.w & 0xffff) | b.w << 16, a.w >> 16 | (b.w & 0xffff0000)), 1, l);
-    }
+    BRING_VALUES(base)
+    BROUGHT;
+    ARRIVED(1);
     barrier(CLK_LOCAL_MEM_FENCE);
 
     float s[FK / 8][4];
@@ -149,34 +143,60 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
     for (int j = 0; j < FK / 8; j++)
 #pragma unroll
       for (int k = 0; k < 4; k++) s[j][k] = 0;
+#ifdef NVIDIA
 #pragma unroll
-    for (int k = 0; k < KD / 16; k++) {
-      __local const uint *r = lq + (wave * 16 + lr) * KLINE + k * 8 + lc;
-      const uint a[4] = {r[0], r[8 * KLINE], r[4], r[8 * KLINE + 4]};
+    for (int k = 0; k < KD / 16; k++)
 #pragma unroll
-      for (int j = 0; j < FK / 8; j++) {
-        __local const uint *b = lk + (j * 8 + lr) * KLINE + k * 8 + lc;
-        MMA_HALF(s[j], a, b[0], b[4]);
+      for (int j = 0; j < FK / 16; j++) {
+        uint b[4];
+        matrix4(b, SHARED(lk) + 16 * PIECE(j * 16 + lane % 8 + lane / 16 * 8, KL, 2 * k + lane / 8 % 2));
+        multiply(s[2 * j], fq[k], b[0], b[1]);
+        multiply(s[2 * j + 1], fq[k], b[2], b[3]);
       }
+#else
+    for (int j = 0; j < FK / 8; j++)
+      for (int k = 0; k < 4; k++) {
+        const int row = wave * 16 + lr + k / 2 * 8, key = j * 8 + 2 * lc + k % 2;
+        for (int d = 0; d < KD; d++)
+          s[j][k] += vload_half(PIECE(row, KL, d / 8) * 8 + d % 8, (__local half *)lq) * vload_half(PIECE(key, KL, d / 8) * 8 + d % 8, (__local half *)lk);
+      }
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (base + FK < to) {
+      BRING_KEYS(base + FK)
     }
-    float t0 = m0, t1 = m1;
+    BROUGHT;
+
 #pragma unroll
     for (int j = 0; j < FK / 8; j++)
 #pragma unroll
       for (int k = 0; k < 4; k++) {
-        const int key = base + j * 8 + 2 * lc + k % 2, p = k < 2 ? pa : pb;
-        float v = s[j][k] * scale;
-        if (cap != 0) v = cap * tanh(v / cap);
-        if (key > p || (window > 0 && key + window <= p)) v = -INFINITY;
-        s[j][k] = v;
-        if (k < 2)
-          t0 = fmax(t0, v);
-        else
-          t1 = fmax(t1, v);
+#ifdef CAP // cap * tanh(v / cap), in bits
+        s[j][k] = cap * LOG2E * (1.0f - 2.0f / (power_of_2(s[j][k] * by) + 1.0f));
+#else
+        s[j][k] *= by;
+#endif
       }
+    if (base + FK > all || (window > 0 && base + window < to)) {
+#pragma unroll
+      for (int j = 0; j < FK / 8; j++)
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+          const int key = base + j * 8 + 2 * lc + k % 2, p = k < 2 ? pa : pb;
+          s[j][k] = key > p || (window > 0 && key + window <= p) ? -INFINITY : s[j][k];
+        }
+    }
+    float t0 = m0, t1 = m1;
+#pragma unroll
+    for (int j = 0; j < FK / 8; j++) {
+      t0 = fmax(t0, fmax(s[j][0], s[j][1]));
+      t1 = fmax(t1, fmax(s[j][2], s[j][3]));
+    }
     t0 = quad_max(t0);
     t1 = quad_max(t1);
-    const float f0 = t0 == -INFINITY ? 1.0f : exp(m0 - t0), f1 = t1 == -INFINITY ? 1.0f : exp(m1 - t1);
+    // rows that have seen no key yet
+    const float z0 = t0 == -INFINITY ? 0.0f : t0, z1 = t1 == -INFINITY ? 0.0f : t1;
+    const float f0 = power_of_2(m0 - z0), f1 = power_of_2(m1 - z1);
     m0 = t0;
     m1 = t1;
     l0 *= f0;
@@ -190,23 +210,42 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
     }
 #pragma unroll
     for (int j = 0; j < FK / 8; j++) {
-      s[j][0] = t0 == -INFINITY ? 0.0f : exp(s[j][0] - t0);
-      s[j][1] = t0 == -INFINITY ? 0.0f : exp(s[j][1] - t0);
-      s[j][2] = t1 == -INFINITY ? 0.0f : exp(s[j][2] - t1);
-      s[j][3] = t1 == -INFINITY ? 0.0f : exp(s[j][3] - t1);
+      s[j][0] = power_of_2(s[j][0] - z0);
+      s[j][1] = power_of_2(s[j][1] - z0);
+      s[j][2] = power_of_2(s[j][2] - z1);
+      s[j][3] = power_of_2(s[j][3] - z1);
       l0 += s[j][0] + s[j][1];
       l1 += s[j][2] + s[j][3];
     }
+    ARRIVED(1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef NVIDIA
 #pragma unroll
     for (int k = 0; k < FK / 16; k++) {
       const uint a[4] = {two_halves(s[2 * k][0], s[2 * k][1]), two_halves(s[2 * k][2], s[2 * k][3]),
                          two_halves(s[2 * k + 1][0], s[2 * k + 1][1]), two_halves(s[2 * k + 1][2], s[2 * k + 1][3])};
 #pragma unroll
-      for (int j = 0; j < VD / 8; j++) {
-        __local const uint *b = lv + (k * 8 + lc) * VLINE + j * 8 + lr;
-        MMA_HALF(acc[j], a, b[0], b[4 * VLINE]);
+      for (int j = 0; j < VD / 16; j++) {
+        uint b[4];
+        matrix4t(b, SHARED(lv) + 16 * PIECE(k * 16 + lane % 16, VL, 2 * j + lane / 16));
+        multiply(acc[2 * j], a, b[0], b[1]);
+        multiply(acc[2 * j + 1], a, b[2], b[3]);
       }
     }
+#else
+    for (int j = 0; j < FK / 8; j++) {
+      lp[((wave * 16 + lr) * FK + j * 8) / 2 + lc] = two_halves(s[j][0], s[j][1]);
+      lp[((wave * 16 + lr + 8) * FK + j * 8) / 2 + lc] = two_halves(s[j][2], s[j][3]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; j < VD / 8; j++)
+      for (int k = 0; k < 4; k++) {
+        const int row = wave * 16 + lr + k / 2 * 8, d = j * 8 + 2 * lc + k % 2;
+        for (int key = 0; key < FK; key++)
+          acc[j][k] += vload_half(row * FK + key, (__local half *)lp) * vload_half(PIECE(key, VL, d / 8) * 8 + d % 8, (__local half *)lv);
+      }
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
   }
   l0 = quad_sum(l0);
   l1 = quad_sum(l1);
@@ -222,7 +261,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
     }
     if (lc == 0) {
       o[VD] = h ? l1 : l0;
-      o[VD + 1] = h ? m1 : m0;
+      o[VD + 1] = (h ? m1 : m0) * (1.0f / LOG2E);
     }
   }
 }

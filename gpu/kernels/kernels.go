@@ -103,14 +103,19 @@ func Attend(a Attention) Module {
 }
 
 // Flash is attention of many tokens on NVIDIA's matrix units, over caches of
-// halves with heads of at most 128 values, multiples of 16.
-func Flash(key, value int) Module {
-	return Module{
+// halves with heads of at most 256 values, multiples of 16; cap: scores have one.
+func Flash(key, value int, cap bool) Module {
+	m := Module{
 		Name:    fmt.Sprintf("flash_%d_%d", key, value),
-		Text:    join("common.cl", "flash.cl"),
+		Text:    join("common.cl", "halves.cl", "flash.cl"),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("KD=%d", key), fmt.Sprintf("VD=%d", value)},
 	}
+	if cap {
+		m.Name += "_cap"
+		m.Defines = append(m.Defines, "CAP=1")
+	}
+	return m
 }
 
 // Delta is the gated delta net with heads of dim values, and convolutions.

@@ -13,19 +13,21 @@ import (
 )
 
 // TestOcloc compiles for Intel's cards what decode and prompts need most: it
-// builds, nothing spills, and the four-byte products of the text are dp4a.
+// builds, nothing spills, the four-byte products of the text are dp4a, and prompts use the
+// matrix units (DPAS).
 func TestOcloc(t *testing.T) {
 	if _, err := exec.LookPath("ocloc"); err != nil {
 		t.Skip("ocloc is not installed (Debian: apt install intel-opencl-icd)")
 	}
 	q4k, _ := kernels.LayoutOf(12)
 	q6k, _ := kernels.LayoutOf(14)
-	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Delta(128), kernels.Mul(q4k, 1), kernels.Mul(q6k, 1), kernels.Mul(q4k, 8), kernels.MatMul(q4k)}
+	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Sample(), kernels.Halve(), kernels.Delta(128), kernels.Chunks(128), kernels.Mul(q4k, 1), kernels.Mul(q6k, 1), kernels.Mul(q4k, 8), kernels.MatMul(q4k)}
 	for _, dev := range []struct {
 		name, lanes string
 		value       int
 	}{{"dg2-g10", "8", 8}, {"dg2-g11", "8", 8}, {"dg2-g12", "8", 8}, {"pvc", "16", 16}} {
-		list := append(modules, kernels.Attend(kernels.Attention{Key: 128, Value: 128, Rows: kernels.AttendRows(128, dev.value)}))
+		tiles := kernels.DPASTiles(dev.value)
+		list := append(modules[:len(modules):len(modules)], kernels.Half(q4k, tiles), kernels.Half(q6k, tiles), kernels.Attend(kernels.Attention{Key: 128, Value: 128, Rows: kernels.AttendRows(128, dev.value)}))
 		for _, m := range list {
 			dir := t.TempDir()
 			src := filepath.Join(dir, "k.cl")
@@ -35,6 +37,11 @@ func TestOcloc(t *testing.T) {
 			options := "-cl-std=CL1.2 -cl-mad-enable -DINTEL=" + dev.lanes
 			for _, d := range m.Defines {
 				options += " -D" + d
+			}
+			want := "dp4a"
+			if strings.HasPrefix(m.Name, "half") {
+				want = "dpas"
+				options += " -DDPAS=1"
 			}
 			if m.Large {
 				options += " -cl-intel-256-GRF-per-thread"
@@ -47,19 +54,19 @@ func TestOcloc(t *testing.T) {
 				t.Errorf("%s for %s: %v\n%s", m.Name, dev.name, err, out)
 				continue
 			}
-			if !strings.HasPrefix(m.Name, "mul") && !strings.HasPrefix(m.Name, "matmul") {
+			if !strings.HasPrefix(m.Name, "mul") && !strings.HasPrefix(m.Name, "matmul") && want == "dp4a" {
 				continue
 			}
 			files, _ := filepath.Glob(filepath.Join(dump, "*.asm"))
 			n := 0
 			for _, f := range files {
 				b, _ := os.ReadFile(f)
-				n += strings.Count(string(b), "dp4a")
+				n += strings.Count(string(b), want)
 			}
 			if n == 0 {
-				t.Errorf("%s for %s: no dp4a in %d assembly files", m.Name, dev.name, len(files))
+				t.Errorf("%s for %s: no %s in %d assembly files", m.Name, dev.name, want, len(files))
 			}
-			t.Logf("%s for %s: %d dp4a", m.Name, dev.name, n)
+			t.Logf("%s for %s: %d %s", m.Name, dev.name, n, want)
 		}
 	}
 }

@@ -5,17 +5,6 @@ import (
 	"strings"
 )
 
-// Flash2 is attention of many tokens on NVIDIA's matrix units, over caches of
-// halves with heads of at most 256 values, multiples of 16.
-func Flash2(key, value int) Module {
-	return Module{
-		Name:    fmt.Sprintf("flash2_%d_%d", key, value),
-		Text:    join("common.cl", "halves.cl", "flash2.cl"),
-		Waits:   true,
-		Defines: []string{fmt.Sprintf("KD=%d", key), fmt.Sprintf("VD=%d", value)},
-	}
-}
-
 // Chunks is the gated delta net over many tokens, with heads of 32, 64 or 128 values.
 func Chunks(dim int) Module {
 	return Module{
@@ -60,7 +49,7 @@ func DPASTiles(lanes int) []TileHalf {
 	each := 32 / lanes
 	return []TileHalf{
 		{Name: "tile_128", WM: 4, WN: 4, MT: each, NT: 4, Stages: 2, Lanes: lanes},
-		{Name: "tile_32", WM: 4, WN: 1, MT: each, NT: 4, Stages: 2, Lanes: lanes},
+		{Name: "tile_32", WM: 8, WN: 1, MT: 16 / lanes, NT: 4, Stages: 2, Lanes: lanes},
 	}
 }
 

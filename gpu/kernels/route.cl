@@ -115,29 +115,57 @@ KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int k
   for (int k = lane; k < used; k += LANES) weight[t * used + k] *= f;
 }
 
-// Slots (token*used + choice) sorted by expert, in order within one: order, and
-// start[0..experts]. One work-group; a work-item takes an expert.
-__kernel __attribute__((reqd_work_group_size(256, 1, 1))) void sort_slots(CGLOBAL int *ids, int slots, int experts, GLOBAL int *start,
-                                                                          GLOBAL int *order) {
+// Slots (token*used + choice) sorted by expert: order, and start[0..experts]. In
+// what order an expert's slots come is left open, as no result depends on it. One
+// work-group.
+#define SORT_ITEMS 256
+#define SORT_EACH 8 // loads on their way
+__kernel __attribute__((reqd_work_group_size(SORT_ITEMS, 1, 1))) void sort_slots(CGLOBAL int *ids, int slots, int experts, GLOBAL int *start,
+                                                                                 GLOBAL int *order) {
   BEGIN
-  __local int count[ROUTE_MAX + 1];
-  __local int tile[256];
+  __local int count[ROUTE_MAX + 1], sums[SORT_ITEMS];
   const int at = get_local_id(0);
-  for (int e = at; e <= experts; e += 256) count[e] = 0;
+  for (int e = at; e <= experts; e += SORT_ITEMS) count[e] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int s = at; s < slots; s += 256) atomic_inc(&count[ids[s] + 1]);
+  int id[SORT_EACH];
+  for (int base = 0; base < slots; base += SORT_ITEMS * SORT_EACH) {
+#pragma unroll
+    for (int k = 0; k < SORT_EACH; k++) id[k] = ids[min(base + k * SORT_ITEMS + at, slots - 1)];
+#pragma unroll
+    for (int k = 0; k < SORT_EACH; k++)
+      if (base + k * SORT_ITEMS + at < slots) atomic_inc(&count[id[k]]);
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (at == 0)
-    for (int e = 0; e < experts; e++) count[e + 1] += count[e];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int e = at; e <= experts; e += 256) start[e] = count[e];
-  for (int base = 0; base < slots; base += 256) {
+  // places where experts begin: each work-item adds up a run of them
+  const int per = (experts + SORT_ITEMS - 1) / SORT_ITEMS, from = min(at * per, experts), to = min(from + per, experts);
+  int mine = 0;
+  for (int e = from; e < to; e++) mine += count[e];
+  int upto = mine;
+  sums[at] = upto;
+  for (int d = 1; d < SORT_ITEMS; d *= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    tile[at] = base + at < slots ? ids[base + at] : -1;
+    const int before = at >= d ? sums[at - d] : 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int e = at; e < experts; e += 256)
-      for (int i = 0; i < 256; i++)
-        if (tile[i] == e) order[count[e]++] = base + i;
+    upto += before;
+    sums[at] = upto;
+  }
+  int next = upto - mine;
+  for (int e = from; e < to; e++) {
+    const int n = count[e];
+    start[e] = next;
+    count[e] = next;
+    next += n;
+  }
+  if (at == 0) start[experts] = slots;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int base = 0; base < slots; base += SORT_ITEMS * SORT_EACH) {
+#pragma unroll
+    for (int k = 0; k < SORT_EACH; k++) id[k] = ids[min(base + k * SORT_ITEMS + at, slots - 1)];
+#pragma unroll
+    for (int k = 0; k < SORT_EACH; k++) {
+      const int s = base + k * SORT_ITEMS + at;
+      if (s < slots) order[atomic_inc(&count[id[k]])] = s;
+    }
   }
 }
 

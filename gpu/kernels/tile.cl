@@ -147,11 +147,9 @@ FN void tile_unpack(__local uint4 *l, int row, const raw *r, int u, TAB *tab) {
 }
 #endif
 
-FN void tile_result(GLOBAL float *y, int ldy, __local const int *yrow, __local const float *xscale, int c, int cols, int row, int rows, float v,
-                    CGLOBAL float *extra, int flags, float scale) {
-  if (c >= cols || row >= rows) return;
-  GLOBAL float *to = y + (ulong)yrow[c] * ldy + row;
-  v *= xscale[c];
+// One result with all that may be wanted.
+FN void tile_result(GLOBAL float *to, int row, int rows, float v, CGLOBAL float *extra, int flags, float scale) {
+  if (row >= rows) return;
   if (flags & MM_BIAS) v += extra[row];
   v *= scale;
   if (flags & MM_ADD) v += *to;
@@ -335,25 +333,42 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
   }
 #undef BRING_X
 #undef FOR_RUNS
+  const int plain = !(flags & (MM_BIAS | MM_ADD)) && row0 + TM <= rows;
 #ifdef DPAS
+  const int row = row0 + wm + lane;
 #pragma unroll
   for (int j = 0; j < $NT; j++)
 #pragma unroll
-    for (int i = 0; i < $MT; i++) {
-      float v[8];
-      vstore8(acc[i][j], 0, v);
+    for (int m = 0; m < 8; m++) {
+      const int c = wn + j * 8 + m;
+      if (col0 + c >= cols) continue;
+      GLOBAL float *to = y + (ulong)yrow[c] * ldy + row;
+      const float f = xscale[c];
 #pragma unroll
-      for (int m = 0; m < 8; m++)
-        tile_result(y, ldy, yrow, xscale, wn + j * 8 + m, cols - col0, row0 + wm + i * SG + lane, rows, v[m], extra, flags, scale);
+      for (int i = 0; i < $MT; i++) {
+        float v[8];
+        vstore8(acc[i][j], 0, v);
+        tile_result(to + i * SG, row + i * SG, rows, v[m] * f, extra, flags, scale);
+      }
     }
 #else
+  const int row = row0 + wm + lr;
 #pragma unroll
   for (int j = 0; j < $NT; j++)
 #pragma unroll
-    for (int i = 0; i < $MT; i++)
+    for (int k = 0; k < 2; k++) {
+      const int c = wn + j * 8 + 2 * lc + k;
+      if (col0 + c >= cols) continue;
+      GLOBAL float *to = y + (ulong)yrow[c] * ldy + row;
+      const float f = xscale[c];
+      if (plain) {
+        const float g = f * scale;
 #pragma unroll
-      for (int k = 0; k < 4; k++)
-        tile_result(y, ldy, yrow, xscale, wn + j * 8 + 2 * lc + k % 2, cols - col0, row0 + wm + i * 16 + lr + k / 2 * 8, rows, acc[i][j][k],
-                    extra, flags, scale);
+        for (int i = 0; i < 2 * $MT; i++) to[i * 8] = acc[i / 2][j][i % 2 * 2 + k] * g;
+      } else {
+#pragma unroll
+        for (int i = 0; i < 2 * $MT; i++) tile_result(to + i * 8, row + i * 8, rows, acc[i / 2][j][i % 2 * 2 + k] * f, extra, flags, scale);
+      }
+    }
 #endif
 }

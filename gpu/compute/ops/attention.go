@@ -72,8 +72,8 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 	if o.attend, err = s.load(m, "attend"); err != nil {
 		return nil, err
 	}
-	if s.matrixUnits && !h.Q8 && h.Key <= 128 && h.Value <= 128 && h.Key%16 == 0 && h.Value%16 == 0 {
-		o.flash, err = s.load(kernels.Flash(h.Key, h.Value), "flash")
+	if s.flashUnits && !h.Q8 && h.Key <= 256 && h.Value <= 256 && h.Key%16 == 0 && h.Value%16 == 0 {
+		o.flash, err = s.load(kernels.Flash(h.Key, h.Value, h.Cap != 0), "flash")
 	}
 	return o, err
 }

@@ -107,14 +107,23 @@ func TestDelta(t *testing.T) {
 			t.Run(fmt.Sprintf("%d_%d_%d", h.Keys, h.Values, h.Dim), func(t *testing.T) {
 				b := *b
 				b.t = t
-				b.testDelta(h)
+				b.testDelta(h, chunked)
 			})
 		}
 	})
 }
 
-func (b *bench) testDelta(h ops.DeltaShape) {
-	ch, inner, most := h.Channels(), h.Values*h.Dim, 40
+// TestDeltaSmall is for Oclgrind: one head, two chunks.
+func TestDeltaSmall(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, d *compute.Device) {
+		newBench(t, d).testDelta(ops.DeltaShape{Keys: 1, Values: 1, Dim: 32, Taps: 2, Eps: 1e-6}, 0)
+	})
+}
+
+// testDelta runs prompts, steps and tentative windows, and a prompt of `last`
+// tokens.
+func (b *bench) testDelta(h ops.DeltaShape, last int) {
+	ch, inner, most := h.Channels(), h.Values*h.Dim, 600
 	net := &deltaNet{h: h, s: make([]float64, h.Values*h.Dim*h.Dim), taps: b.normal(h.Taps*ch, 0.5), dt: b.normal(h.Values, 1), norm: b.normal(h.Dim, 1)}
 	for range h.Values {
 		net.a = append(net.a, -float32(math.Exp(b.rng.NormFloat64()-2)))
@@ -140,7 +149,11 @@ func (b *bench) testDelta(h ops.DeltaShape) {
 	kept, book := 0, 0
 	for _, run := range []struct{ tokens, right int }{ // right < 0: not tentative
 		{40, -1}, {1, -1}, {1, -1}, {4, 2}, {5, 0}, {3, 3}, {1, -1}, {6, 1}, {10, -1},
+		{5, 2}, {64, -1}, {3, 1}, {last, -1}, {1, -1},
 	} {
+		if run.tokens == 0 {
+			break
+		}
 		u, raw, z := b.normal(run.tokens*s.LdU, 1), b.normal(run.tokens*s.LdRaw, 1), b.normal(run.tokens*s.LdZ, 1)
 		var want []float32
 		after := net
@@ -155,6 +168,10 @@ func (b *bench) testDelta(h ops.DeltaShape) {
 		s.U, s.Raw, s.Z = b.floats(u), b.floats(raw), b.floats(z)
 		s.Pos = b.ints([]int32{0, int32(kept)})
 		s.Old, s.Log = books[book], books[book^1]
+		if n := op.ScratchBytes(run.tokens); n > 0 {
+			s.Scratch = b.alloc(n)
+			b.poison(s.Scratch)
+		}
 		b.do(func(q *compute.Queue) error { return op.Run(q, &s) })
 		near(b.t, fmt.Sprintf("%d tokens, %d right", run.tokens, run.right), b.read(to.X, run.tokens*inner), want, 2e-5)
 		kept = 0

@@ -12,45 +12,68 @@ type MatMul struct {
 	set   *Set
 	w     *Weight
 	tab   *compute.Buffer
-	k     []*compute.Kernel // one for each of tiles
-	tiles []kernels.Tile    // by falling width
+	tiles []tiled // by falling width
+	half  []tiled // on matrix units over halves; none: not for this card or format
+	// activations to halves
+	halve *compute.Kernel
 }
 
-// plainTile is what matmul.cl makes.
-var plainTile = kernels.Tile{Name: "matmul", WM: 4, WN: 8, MT: 1, NT: 1}
+// tiled is a kernel, what a work-group of it makes, and its work-items.
+type tiled struct {
+	k                 *compute.Kernel
+	rows, cols, items int
+}
 
-// MatMul loads the kernels for a matrix: matrix units where the card has them
-// and the weights are quantised.
+// MatMul loads the kernels for a matrix: for matrix units where the card has
+// them and the format is not F32.
 func (s *Set) MatMul(w *Weight) (*MatMul, error) {
 	o := &MatMul{set: s, w: w}
 	var err error
 	if o.tab, err = s.table(w.layout.Table); err != nil {
 		return nil, err
 	}
-	m := kernels.MatMul(w.layout)
-	o.tiles = []kernels.Tile{plainTile}
-	if s.matrixUnits && !w.IsFloat() {
-		m, o.tiles = kernels.MMA(w.layout), kernels.Tiles
+	add := func(list *[]tiled, m kernels.Module, name string, t tiled) error {
+		t.k, err = s.load(m, name)
+		*list = append(*list, t)
+		return err
 	}
-	for _, t := range o.tiles {
-		k, err := s.load(m, t.Name)
-		if err != nil {
+	units := s.proven() && w.layout.Name != "F32"
+	switch {
+	case units && s.byteUnits && !w.IsFloat():
+		for _, t := range kernels.Tiles {
+			if err := add(&o.tiles, kernels.MMA(w.layout), t.Name, tiled{nil, t.Rows(), t.Cols(), 256}); err != nil {
+				return nil, err
+			}
+		}
+		return o, nil
+	case units:
+		tiles := kernels.FittingTiles(w.layout, s.halfTiles)
+		for _, t := range tiles {
+			if err := add(&o.half, kernels.Half(w.layout, tiles), t.Name, tiled{nil, t.Rows(), t.Cols(), t.Items()}); err != nil {
+				return nil, err
+			}
+		}
+		name := "halve_rounded"
+		if w.IsFloat() {
+			name = "halve_floats"
+		}
+		if o.halve, err = s.load(kernels.Halve(), name); err != nil {
 			return nil, err
 		}
-		o.k = append(o.k, k)
 	}
-	return o, nil
+	// for activations without room for halves, or a card without matrix units
+	return o, add(&o.tiles, kernels.MatMul(w.layout), "matmul", tiled{nil, 64, 64, 256})
 }
 
 const mmExperts = 8
 
 // tile chooses the widest tile that about `cols` columns fill at least half.
-func (o *MatMul) tile(cols int) int {
+func tile(tiles []tiled, cols int) tiled {
 	i := 0
-	for i+1 < len(o.tiles) && 2*cols <= o.tiles[i].Cols() {
+	for i+1 < len(tiles) && 2*cols <= tiles[i].cols {
 		i++
 	}
-	return i
+	return tiles[i]
 }
 
 // Slots are the columns of experts: sorted by expert (Rows.Sort), Div slots a
@@ -70,17 +93,28 @@ func (o *MatMul) Run(q *compute.Queue, a *Acts, cols int, slots *Slots, out Out)
 	if a.Cols != w.Cols {
 		return fmt.Errorf("multiply: columns of %d values, the matrix has %d x %d", a.Cols, w.Rows, w.Cols)
 	}
+	halves := a.H != nil && len(o.half) > 0
+	tiles := o.tiles
+	if halves {
+		if cols > a.Rows {
+			return fmt.Errorf("multiply: %d columns of activations with room for %d", cols, a.Rows)
+		}
+		tiles = o.half
+	}
 	many := cols
 	if slots != nil {
 		many = max(1, cols*slots.Div/slots.Experts)
 	}
-	i := o.tile(many)
-	t := o.tiles[i]
-	groups := compute.Dim{X: up(w.Rows, t.Rows()), Y: up(cols, t.Cols())}
-	flags := out.Flags
+	t := tile(tiles, many)
+	groups := compute.Dim{X: up(w.Rows, t.rows), Y: up(cols, t.cols)}
+	flags, experts := out.Flags, 0
 	order, start, div := s.none, s.none, 1
 	if slots != nil {
-		groups.Y, groups.Z = up(slots.Most, t.Cols()), slots.Experts
+		experts = slots.Experts
+		groups.Y, groups.Z = up(slots.Most, t.cols), experts
+		if halves { // at most one tile of an expert is not full
+			groups.Y, groups.Z = up(cols*slots.Div, t.cols)+min(experts, cols*slots.Div), 1
+		}
 		flags |= mmExperts
 		order, start, div = slots.Order, slots.Start, slots.Div
 	}
@@ -88,8 +122,27 @@ func (o *MatMul) Run(q *compute.Queue, a *Acts, cols int, slots *Slots, out Out)
 	if w.IsFloat() {
 		x, m = a.X, s.none
 	}
-	return q.Launch(o.k[i], groups, compute.Dim{X: 256},
+	if halves {
+		if err := o.halved(q, a, cols); err != nil {
+			return err
+		}
+		x, m = a.H, a.HS
+	}
+	args := []compute.Arg{
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(x), compute.Mem(m), compute.Int(cols), compute.Mem(order), compute.Mem(start), compute.Int(div),
-		compute.Mem(out.Y), compute.Int(out.Ld), compute.Mem(s.or(out.Extra)), compute.Int(flags), compute.Float(oneIfZero(out.Scale)))
+		compute.Mem(out.Y), compute.Int(out.Ld), compute.Mem(s.or(out.Extra)), compute.Int(flags), compute.Float(oneIfZero(out.Scale)),
+	}
+	if halves {
+		args = append(args, compute.Int(experts))
+	}
+	return q.Launch(t.k, groups, compute.Dim{X: t.items}, args...)
+}
+
+// halved writes rows 0..rows-1 of a as halves.
+func (o *MatMul) halved(q *compute.Queue, a *Acts, rows int) error {
+	if o.w.IsFloat() {
+		return q.Launch(o.halve, compute.Dim{X: rows}, compute.Dim{X: 256}, compute.Mem(a.X), compute.Int(a.Cols), compute.Mem(a.H), compute.Mem(a.HS))
+	}
+	return q.Launch(o.halve, compute.Dim{X: rows}, compute.Dim{X: 256}, compute.Mem(a.Q), compute.Mem(a.M), compute.Int(a.Cols/32), compute.Mem(a.H), compute.Mem(a.HS))
 }

@@ -15,11 +15,22 @@ type Acts struct {
 	X    *compute.Buffer // Rows*Cols floats
 	Q    *compute.Buffer // Rows*Cols bytes
 	M    *compute.Buffer // Rows*Cols/32 times a scale and two sums, 8 bytes
+	H    *compute.Buffer // Rows*Cols halves, room of MatMul's; nil: no matrix units over halves
+	HS   *compute.Buffer // Rows scales of H
+}
+
+// AddHalves takes the room that products on matrix units need.
+func (a *Acts) AddHalves(arena *compute.Arena) (err error) {
+	if a.H, err = arena.Alloc(2 * int64(a.Rows) * int64(a.Cols)); err != nil {
+		return err
+	}
+	a.HS, err = arena.Alloc(4 * int64(a.Rows))
+	return err
 }
 
 // NewActs takes room for rows of cols values, a multiple of 32, from an arena.
 // floats and rounded say which of the two forms are wanted.
-func NewActs(a *compute.Arena, rows, cols int, floats, rounded bool) (*Acts, error) {
+func NewActs(arena *compute.Arena, rows, cols int, floats, rounded bool) (*Acts, error) {
 	if cols%32 != 0 {
 		return nil, fmt.Errorf("activations of %d values: not a multiple of 32", cols)
 	}
@@ -27,17 +38,20 @@ func NewActs(a *compute.Arena, rows, cols int, floats, rounded bool) (*Acts, err
 	n := int64(rows) * int64(cols)
 	var err error
 	if floats {
-		if acts.X, err = a.Alloc(4 * n); err != nil {
+		if acts.X, err = arena.Alloc(4 * n); err != nil {
 			return nil, err
 		}
 	}
 	if rounded {
-		if acts.Q, err = a.Alloc(n); err != nil {
+		if acts.Q, err = arena.Alloc(n); err != nil {
 			return nil, err
 		}
-		if acts.M, err = a.Alloc(n / 4); err != nil {
+		if acts.M, err = arena.Alloc(n / 4); err != nil {
 			return nil, err
 		}
+	}
+	if hasUnits(arena.Device().Info().Features) {
+		return acts, acts.AddHalves(arena)
 	}
 	return acts, nil
 }

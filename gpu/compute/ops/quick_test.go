@@ -19,4 +19,6 @@ func whole(t *testing.T, what string) {
 const (
 	attentionCases = 2
 	mostColumns    = 2
+	chunked        = 77
+	everyTile      = false
 )

@@ -290,6 +290,7 @@ func TestRoute(t *testing.T) {
 						wantOrder = append(wantOrder, int32(slot))
 					}
 				}
+				slices.Sort(o[s[e]:s[e+1]]) // no order within an expert is promised
 			}
 			if !slices.Equal(o, wantOrder) {
 				t.Errorf("order %v, want %v", o, wantOrder)
@@ -416,6 +417,41 @@ func TestPick(t *testing.T) {
 		b.do(func(q *compute.Queue) error { return q.Write(dx, 0, bytesOf(x)) })
 		if _, idx := best(); idx[2] != -1 || idx[0] < 0 {
 			t.Errorf("a NaN in row 2: places %v, want -1 there only", idx)
+		}
+	})
+}
+
+// TestSort: more slots than a turn of the kernel takes, experts without any.
+func TestSort(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, d *compute.Device) {
+		b := newBench(t, d)
+		r, err := b.set.Rows()
+		b.ok(err)
+		for _, c := range []struct{ slots, experts int }{{1, 8}, {5000, 300}, {4096, 3}} {
+			ids := make([]int32, c.slots)
+			for i := range ids {
+				ids[i] = int32(b.rng.IntN(c.experts) / 2 * 2)
+			}
+			start, order := b.alloc(int64(4*(c.experts+1))), b.alloc(int64(4*c.slots))
+			dids := b.ints(ids)
+			b.do(func(q *compute.Queue) error { return r.Sort(q, dids, c.slots, c.experts, start, order) })
+			s, o := b.readInts(start, c.experts+1), b.readInts(order, c.slots)
+			seen, last := make([]bool, c.slots), int32(0)
+			for e := range c.experts {
+				if s[e] != last || s[e+1] < s[e] || int(s[e+1]) > c.slots {
+					t.Fatalf("%d slots: expert %d from %d to %d, want from %d", c.slots, e, s[e], s[e+1], last)
+				}
+				for _, slot := range o[s[e]:s[e+1]] {
+					if ids[slot] != int32(e) || seen[slot] {
+						t.Fatalf("%d slots: slot %d of expert %d is with expert %d, or twice", c.slots, slot, ids[slot], e)
+					}
+					seen[slot] = true
+				}
+				last = s[e+1]
+			}
+			if int(last) != c.slots {
+				t.Errorf("%d slots: %d placed", c.slots, last)
+			}
 		}
 	})
 }

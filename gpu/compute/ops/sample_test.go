@@ -88,29 +88,39 @@ func choose(x []float32, c ops.Choice, u float64) (id int, logProb, margin float
 // TestSample: every filter, one and several rows, a list that is too short, and
 // rows that are broken. Numbers u within 2e-5 of another choice are left out, as
 // the device adds in float32.
-func TestSample(t *testing.T) {
+func TestSample(t *testing.T) { testSample(t, 10_000, 12) }
+
+// TestSampleSmall is for Oclgrind.
+func TestSampleSmall(t *testing.T) { testSample(t, 1500, 1) }
+
+// testSample draws `draws` times of n tokens with every setting.
+func testSample(t *testing.T, n, draws int) {
 	computetest.Each(t, func(t *testing.T, d *compute.Device) {
 		b := newBench(t, d)
 		r, err := b.set.Rows()
 		b.ok(err)
 		s, err := b.set.Sample(r)
 		b.ok(err)
-		const rows, n = 3, 10_000
+		const rows = 3
 		room, err := ops.NewSampleRoom(b.arena, rows, n)
 		b.ok(err)
 		x := b.normal(rows*n, 2.5)
 		for i := range n { // the middle row is flat: no 1024 of it decide anything
 			x[n+i] *= 0.01
 		}
-		x[17], x[4000] = 9, 9 // equal bests: the lower number first
+		x[17], x[1400] = 9, 9 // equal bests: the lower number first
 		dx, du, out := b.floats(x), b.floats(make([]float32, rows)), b.alloc(8*rows)
 		decided, looked := 0, 0
-		for _, c := range []ops.Choice{
-			{Temperature: 1}, {Temperature: 0.3}, {Temperature: 0.8, TopK: 40}, {Temperature: 0.8, TopP: 0.8}, {Temperature: 1.5, MinP: 0.05},
-			{Temperature: 0.8, TopK: 40, TopP: 0.95, MinP: 0.05}, {Temperature: 3, TopK: 5, TopP: 0.3}, {Temperature: 2, TopK: 700}, {Temperature: 1, TopK: 2, MinP: 0.9},
+		choices := []ops.Choice{
+			{Temperature: 0.3}, {Temperature: 0.8, TopK: 40, TopP: 0.95, MinP: 0.05},
+			{Temperature: 1}, {Temperature: 0.8, TopK: 40}, {Temperature: 0.8, TopP: 0.8}, {Temperature: 1.5, MinP: 0.05}, {Temperature: 3, TopK: 5, TopP: 0.3}, {Temperature: 2, TopK: 700}, {Temperature: 1, TopK: 2, MinP: 0.9},
 			{Temperature: 1, TopP: 0.2, MinP: 0.5}, {Temperature: 1, TopK: n, TopP: 1, MinP: 0.001},
-		} {
-			for range 12 {
+		}
+		if draws == 1 {
+			choices = choices[:2]
+		}
+		for _, c := range choices {
+			for range draws {
 				u := make([]float32, rows)
 				for i := range u {
 					u[i] = b.rng.Float32()

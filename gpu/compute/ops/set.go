@@ -28,7 +28,11 @@ type Set struct {
 	lanes    int
 	resident int // work-groups of mulvec that the card holds at once, about
 
-	matrixUnits bool     // NVIDIA's mma
+	matrixUnits bool // there are some (units.go)
+	byteUnits   bool // quantised formats take those over 8-bit numbers (mma.cl)
+	flashUnits  bool // attention has a kernel for them
+	tryUnits    bool // not yet proven on this device
+	halfTiles   []kernels.TileHalf
 	extra       []string // macros that measurements try
 }
 
@@ -37,7 +41,7 @@ func New(dev *compute.Device) (*Set, error) {
 	s := &Set{dev: dev, programs: map[string]*compute.Program{}, tables: map[string]*compute.Buffer{}}
 	s.lanes = dev.Info().Features.Lanes()
 	s.resident = max(dev.Info().Units, 1) * 8
-	s.matrixUnits = dev.Info().Features.Nvidia >= 80
+	s.chooseUnits()
 	var err error
 	s.none, err = dev.Alloc(256)
 	return s, err

@@ -3,7 +3,12 @@
 package ops
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
 
 	"outcrop/gpu/compute"
 	"outcrop/gpu/kernels"
@@ -140,11 +145,20 @@ func (s *speed) small() {
 	})
 	fmt.Printf("router 128 x 2048 F32         %8.2f us\n", us(d/16))
 
+	s.deltas()
+}
+
+// deltas is the delta net of qwen3-next's shape, token by token and in chunks.
+func (s *speed) deltas() {
 	sh := DeltaShape{Keys: 16, Values: 32, Dim: 128, Taps: 4, ByMod: true, Eps: 1e-6}
 	op, err := s.set.Delta(sh)
 	s.ok(err)
-	for _, T := range []int{1, 4, 512} {
-		ar := s.dev.Arena(64 << 20)
+	for _, c := range []struct {
+		T      int
+		chunks bool
+	}{{1, false}, {4, false}, {512, false}, {64, true}, {512, true}, {2048, true}} {
+		T := c.T
+		ar := s.dev.Arena(256 << 20)
 		get := func(n int) *compute.Buffer {
 			b, err := ar.Alloc(int64(n) * 4)
 			s.ok(err)
@@ -156,6 +170,9 @@ func (s *speed) small() {
 		s.ok(err)
 		st := &DeltaStep{Tokens: T, U: get(T * ch), LdU: ch, Raw: get(T * 64), LdRaw: 64, Z: get(T * inner), LdZ: inner, Taps: get(4 * ch), A: get(32), DT: get(32),
 			Norm: get(128), NormEps: 1e-6, State: DeltaState{S: get(32 * 128 * 128), Hist: get(3 * ch)}, Keep: true, Pos: get(2), Conv: get(T * ch), Attn: get(T * inner), To: to}
+		if c.chunks {
+			st.Scratch = get(int(op.ScratchBytes(T) / 4))
+		}
 		d := s.graph(7, func(q *compute.Queue) error {
 			for range 10 {
 				if err := op.Run(q, st); err != nil {
@@ -164,7 +181,7 @@ func (s *speed) small() {
 			}
 			return nil
 		})
-		fmt.Printf("delta net 16/32 x 128, %3d tokens (3 launches) %8.2f us\n", T, us(d/10))
+		fmt.Printf("delta net 16/32 x 128, %4d tokens, chunks %-5v %8.2f us\n", T, c.chunks, us(d/10))
 		ar.Free()
 	}
 }
@@ -241,23 +258,150 @@ func (s *speed) mat() {
 
 func (s *speed) flashes() {
 	for _, units := range []bool{true, false} {
-		if !s.set.matrixUnits && units {
-			continue
-		}
-		keep := s.set.matrixUnits
-		s.set.matrixUnits = units
-		for _, ctx := range []int{0, 1536, 8192} {
-			att, st, rows, to, free := s.attention(Heads{Query: 32, KV: 8, Key: 128, Value: 128, Rot: 128, Neox: true, Scale: 0.1}, ctx, 512)
+		keep := s.set.flashUnits
+		s.set.flashUnits = units
+		for _, c := range []struct{ ctx, tokens, kv, size int }{{0, 512, 8, 128}, {1536, 512, 8, 128}, {0, 2048, 8, 128}, {8192, 512, 4, 128}, {1536, 512, 2, 256}} {
+			ctx, T, query := c.ctx/shrink(), c.tokens/shrink(), 32*128/c.size
+			att, st, rows, to, free := s.attention(Heads{Query: query, KV: c.kv, Key: c.size, Value: c.size, Rot: 64, Neox: true, Scale: 0.1}, ctx, T)
 			d := s.graph(5, func(q *compute.Queue) error {
 				if err := att.Run(q, st); err != nil {
 					return err
 				}
 				return att.Join(q, rows, st, nil, to)
 			})
-			flops := 4.0 * 32 * 128 * 512 * (float64(ctx) + 256)
-			fmt.Printf("attention of 512 tokens at %5d, matrix units %-5v %9.2f us %6.1f TFLOPS\n", ctx, units, us(d), flops/d.Seconds()/1e12)
+			flops := 4.0 * 32 * 128 * float64(T) * (float64(ctx) + float64(T)/2)
+			fmt.Printf("attention of %d tokens at %5d, %d/%d x %d, matrix units %-5v %9.2f us %6.1f TFLOPS\n", T, ctx, query, c.kv, c.size, units, us(d), flops/d.Seconds()/1e12)
 			free()
 		}
-		s.set.matrixUnits = keep
+		s.set.flashUnits = keep
+	}
+}
+
+// shrink divides sizes where the program itself is tried on a processor.
+func shrink() int {
+	if os.Getenv("OUTCROP_GPU_CPU") != "" {
+		return 16
+	}
+	return 1
+}
+
+// tileSweep multiplies with one tile after the other.
+func (s *speed) tileSweep() {
+	all := map[string]kernels.TileHalf{
+		"A": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 8, Stages: 3}, "B": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 8, Stages: 2},
+		"C": {Name: "tile", WM: 2, WN: 4, MT: 4, NT: 4, Stages: 3}, "D": {Name: "tile", WM: 4, WN: 2, MT: 2, NT: 8, Stages: 3},
+		"E": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 4, Stages: 3}, "F": {Name: "tile", WM: 4, WN: 1, MT: 2, NT: 8, Stages: 3},
+		"G": {Name: "tile", WM: 4, WN: 1, MT: 2, NT: 4, Stages: 3}, "I": {Name: "tile", WM: 4, WN: 2, MT: 4, NT: 4, Stages: 3},
+		"J": {Name: "tile", WM: 2, WN: 1, MT: 4, NT: 4, Stages: 3},
+	}
+	s.set.matrixUnits, s.set.byteUnits = true, false
+	for _, c := range []struct {
+		typ   uint32
+		tiles string
+	}{{12, "ABCDEFGIJ"}, {14, "AC"}, {8, "AC"}, {1, "AC"}} {
+		for _, letter := range c.tiles {
+			if only := os.Getenv("OUTCROP_TILES"); only != "" && !strings.Contains(only, fmt.Sprint(c.typ, string(letter))) {
+				continue
+			}
+			tile := all[string(letter)]
+			s.set.halfTiles, s.set.programs = []kernels.TileHalf{tile}, map[string]*compute.Program{}
+			l, _ := kernels.LayoutOf(c.typ)
+			fmt.Printf("tile %c %-5s %3dx%3d", letter, l.Name, tile.Rows(), tile.Cols())
+			began := time.Now()
+			for _, shape := range [][2]int{{4096, 4096}, {14336, 4096}} {
+				s.tileTime(c.typ, shape[0]/shrink(), shape[1]/shrink(), 512/shrink(), 2048/shrink())
+			}
+			if c.typ == 12 {
+				s.expertTime(c.typ, 768, max(256, 2048/shrink()), 512/shrink(), 8)
+				s.expertTime(c.typ, 768, max(256, 2048/shrink()), 2048/shrink(), 8)
+			}
+			fmt.Printf("  (%.1f s)\n", time.Since(began).Seconds())
+		}
+	}
+	s.set.halfTiles = kernels.HalfTiles
+}
+
+func (s *speed) tileTime(typ uint32, rows, cols int, columns ...int) {
+	ws, free := s.many(typ, rows, cols, 2)
+	defer free()
+	var muls []*MatMul
+	for _, w := range ws {
+		m, err := s.set.MatMul(w)
+		s.ok(err)
+		muls = append(muls, m)
+	}
+	for _, n := range columns {
+		a, freeA := s.promptActs(n, cols)
+		y := s.buf(int64(4 * rows * n))
+		d := s.graph(5, func(q *compute.Queue) error {
+			for _, m := range muls {
+				if err := m.Run(q, a, n, nil, Out{Y: y, Ld: rows}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		fmt.Printf("  %dx%dx%d %.1f us %.0f T", rows, cols, n, us(d/2), 2*float64(rows)*float64(cols)*float64(n)*2/d.Seconds()/1e12)
+		freeA()
+		y.Free()
+	}
+}
+
+// promptActs are rows of ordinary numbers with room for halves: what is easy to
+// multiply lets the card clock higher.
+func (s *speed) promptActs(rows, cols int) (*Acts, func()) {
+	arena := s.dev.Arena(64 << 20)
+	a, err := NewActs(arena, rows, cols, true, true)
+	s.ok(err)
+	if a.H == nil {
+		s.ok(a.AddHalves(arena))
+	}
+	raw := make([]byte, 4*rows*cols)
+	seed := uint32(1)
+	for i := 0; i < len(raw); i += 4 {
+		seed = seed*1664525 + 1013904223
+		binary.LittleEndian.PutUint32(raw[i:], math.Float32bits(float32(int32(seed))/(1<<30)))
+	}
+	k, err := s.set.Quantize()
+	s.ok(err)
+	s.ok(s.dev.Do(func(q *compute.Queue) error {
+		if err := q.Write(a.X, 0, raw); err != nil {
+			return err
+		}
+		return k.Run(q, a, a.X, rows, cols)
+	}))
+	return a, arena.Free
+}
+
+// expertTime is for tokens columns of `used` of 128 experts.
+func (s *speed) expertTime(typ uint32, ff, dim, tokens, used int) {
+	const count = 128
+	size, err := WeightSize(typ, ff, dim)
+	s.ok(err)
+	b := s.buf(size * count)
+	s.random(b)
+	w, err := NewWeight(typ, ff, dim, count, b)
+	s.ok(err)
+	m, err := s.set.MatMul(w)
+	s.ok(err)
+	r, err := s.set.Rows()
+	s.ok(err)
+	a, free := s.promptActs(tokens, dim)
+	raw := make([]byte, 4*tokens*used)
+	seed := uint32(1)
+	for i := range tokens * used {
+		seed = seed*1664525 + 1013904223
+		raw[4*i] = byte(seed >> 25)
+	}
+	ids, start, order, y := s.buf(int64(len(raw))), s.buf(4*(count+1)), s.buf(int64(len(raw))), s.buf(int64(4*tokens*used*ff))
+	s.ok(s.dev.Do(func(q *compute.Queue) error { return q.Write(ids, 0, raw) }))
+	sorted := s.graph(3, func(q *compute.Queue) error { return r.Sort(q, ids, tokens*used, count, start, order) })
+	d := s.graph(5, func(q *compute.Queue) error {
+		return m.Run(q, a, tokens, &Slots{Experts: count, Order: order, Start: start, Div: used, Most: tokens}, Out{Y: y, Ld: ff})
+	})
+	fmt.Printf("  experts %dx%d %d: sort %.1f, %.1f us %.0f T", ff, dim, tokens, us(sorted), us(d), 2*float64(ff*dim)*float64(tokens*used)/d.Seconds()/1e12)
+	free()
+	for _, b := range []*compute.Buffer{b, ids, start, order, y} {
+		b.Free()
 	}
 }

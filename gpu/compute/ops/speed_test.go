@@ -50,7 +50,7 @@ func TestSpeed(t *testing.T) {
 			for _, p := range []struct {
 				name string
 				fn   func()
-			}{{"link", s.link}, {"launch", s.launch}, {"vec", s.vec}, {"rows", s.rowsSweep}, {"columns", s.columns}, {"glu", s.glu}, {"experts", s.experts}, {"attend", s.attend}, {"small", s.small}, {"mat", s.mat}, {"flash", s.flashes}} {
+			}{{"link", s.link}, {"launch", s.launch}, {"vec", s.vec}, {"rows", s.rowsSweep}, {"columns", s.columns}, {"glu", s.glu}, {"experts", s.experts}, {"attend", s.attend}, {"small", s.small}, {"mat", s.mat}, {"tiles", s.tileSweep}, {"flash", s.flashes}, {"delta", s.deltas}} {
 				if want == "1" || strings.Contains(want, p.name) {
 					p.fn()
 				}

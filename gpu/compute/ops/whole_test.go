@@ -11,4 +11,6 @@ func whole(*testing.T, string) {}
 const (
 	attentionCases = 100
 	mostColumns    = 8
+	chunked        = 600
+	everyTile      = true
 )

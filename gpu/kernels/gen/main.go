@@ -6,11 +6,13 @@
 //
 // SPIR-V is made by ocloc (Debian package intel-opencl-icd), PTX by clang-15
 // with libclc (clang-15, libclc-15). Each archive names its entries by the hash
-// of what was compiled, so a source that has changed since is not found.
+// of what was compiled, so a source that has changed since is not found, and
+// only what has changed is built again: remove an archive to build all of it.
 package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -71,6 +73,15 @@ func run(spirv, ptx, text, only, device string) error {
 
 // archive builds each module and packs the results.
 func archive(path string, list []kernels.Module, options []string, build func(kernels.Module) ([]byte, error)) error {
+	// what was built from the same text before is taken over
+	before := map[string]*zip.File{}
+	if old, err := os.ReadFile(path); err == nil {
+		if z, err := zip.NewReader(bytes.NewReader(old), int64(len(old))); err == nil {
+			for _, f := range z.File {
+				before[f.Name] = f
+			}
+		}
+	}
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -79,6 +90,12 @@ func archive(path string, list []kernels.Module, options []string, build func(ke
 	z := zip.NewWriter(f)
 	var broken []error // all of them are told at once: a run takes minutes
 	for _, m := range list {
+		if e := before[kernels.Built(m, options)]; e != nil {
+			if err := z.Copy(e); err != nil {
+				return err
+			}
+			continue
+		}
 		b, err := build(m)
 		if err != nil {
 			broken = append(broken, fmt.Errorf("%s: %w", m.Name, err))

@@ -1,0 +1,114 @@
+package ops
+
+import (
+	"encoding/binary"
+	"math"
+
+	"outcrop/gpu/compute"
+	"outcrop/gpu/kernels"
+)
+
+// hasUnits tells whether a device has matrix units that kernels know.
+func hasUnits(f compute.Features) bool {
+	return f.Nvidia >= 80 || f.DPAS && (f.Intel == 8 || f.Intel == 16)
+}
+
+// chooseUnits finds the matrix units of the set's device. Products of halves with
+// float sums leave nothing to do for each block of weights, but NVIDIA's cards
+// for games run them at half their rate (8.6, 8.9, 12.x), so quantised weights
+// are multiplied as 8-bit numbers there.
+func (s *Set) chooseUnits() {
+	f := s.dev.Info().Features
+	s.matrixUnits = hasUnits(f)
+	s.halfTiles = kernels.HalfTiles
+	switch {
+	case f.Nvidia >= 80:
+		s.flashUnits = true
+		s.byteUnits = f.Nvidia != 80 && f.Nvidia != 90 && f.Nvidia/10 != 10
+	case s.matrixUnits:
+		s.tryUnits = true
+		s.halfTiles = kernels.DPASTiles(f.Intel)
+	}
+}
+
+// proven multiplies small whole numbers on matrix units that no card of this
+// project has run yet, once, before anything relies on them: how their operands
+// lie in registers is only known from documents. A wrong result turns them off.
+func (s *Set) proven() bool {
+	s.mu.Lock()
+	first := s.tryUnits
+	s.tryUnits = false
+	s.mu.Unlock()
+	if first && !s.unitsRight() {
+		s.matrixUnits = false
+	}
+	return s.matrixUnits
+}
+
+func (s *Set) unitsRight() bool {
+	const rows, cols, n = 128, 40, 64
+	arena := s.dev.Arena(1 << 20)
+	defer arena.Free()
+	weights, err := arena.Alloc(align(2 * rows * n))
+	if err != nil {
+		return false
+	}
+	w, err := NewWeight(1, rows, n, 1, weights)
+	if err != nil {
+		return false
+	}
+	a, err := NewActs(arena, cols, n, true, false)
+	if err != nil || a.H == nil && a.AddHalves(arena) != nil {
+		return false
+	}
+	y, err := arena.Alloc(4 * rows * cols)
+	if err != nil {
+		return false
+	}
+	rawW, rawX := make([]byte, 2*rows*n), make([]byte, 4*cols*n)
+	wi, xi := make([]int, rows*n), make([]int, cols*n)
+	for i := range wi {
+		wi[i] = i*7919%5 - 2
+		binary.LittleEndian.PutUint16(rawW[2*i:], []uint16{0xc000, 0xbc00, 0, 0x3c00, 0x4000}[wi[i]+2])
+	}
+	for i := range xi {
+		xi[i] = i*104729%7 - 3
+		binary.LittleEndian.PutUint32(rawX[4*i:], math.Float32bits(float32(xi[i])))
+	}
+	m, err := s.MatMul(w)
+	if err != nil {
+		return false
+	}
+	out := make([]byte, 4*rows*cols)
+	for _, t := range m.half {
+		only := *m
+		only.half = []tiled{t}
+		err = s.dev.Do(func(q *compute.Queue) error {
+			if err := q.Write(weights, 0, rawW); err != nil {
+				return err
+			}
+			if err := q.Write(a.X, 0, rawX); err != nil {
+				return err
+			}
+			if err := only.Run(q, a, cols, nil, Out{Y: y, Ld: rows}); err != nil {
+				return err
+			}
+			return q.Read(out, y, 0)
+		})
+		if err != nil {
+			return false
+		}
+		for c := range cols {
+			for r := range rows {
+				want := 0
+				for k := range n {
+					want += wi[r*n+k] * xi[c*n+k]
+				}
+				if math.Float32frombits(binary.LittleEndian.Uint32(out[4*(c*rows+r):])) != float32(want) {
+					return false
+				}
+			}
+		}
+	}
+	return len(m.half) > 0
+}
