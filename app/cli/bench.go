@@ -24,6 +24,8 @@ type benchResult struct {
 	Context int                  `json:"context"`
 	Bytes   int64                `json:"pack_bytes"`
 	Version string               `json:"version"`
+	Experts *engine.TierSample   `json:"experts,omitempty"` // of all turns together
+	Placed  []engine.Placed      `json:"placed,omitempty"`  // what was planned and what was taken
 }
 
 func (p *Program) benchCommand() *cobra.Command {
@@ -114,6 +116,9 @@ func (p *Program) printBench(r benchResult) {
 		{"read", fmt.Sprintf("%s a token, %.1f GB/s, %.0f %% of the %.1f GB/s these threads can read", size(r.BytesPerToken), r.GBs, 100*r.Share, r.BandwidthGBs)},
 		{"threads", fmt.Sprint(r.Threads)}, {"kernels", kernels}, {"runs on", r.Device}, {"KV", r.KV}, {"memory", mem},
 	})
+	if r.Experts != nil {
+		table(p.Out, [][]string{{"experts", expertWords(r.Experts)}})
+	}
 	if len(r.Depths) < 2 && !r.Filled {
 		return
 	}
@@ -129,6 +134,25 @@ func (p *Program) printBench(r benchResult) {
 	if filled {
 		fmt.Fprintln(p.Out, "what is in the context was drawn at random, not computed: attention takes as long over it")
 	}
+}
+
+// expertWords says from where experts were used and by whom.
+func expertWords(e *engine.TierSample) string {
+	all := float64(e.Slot+e.RAM+e.File) / 100
+	s := fmt.Sprintf("%.1f %% in slots, %.1f %% in RAM, %.1f %% in the file", float64(e.Slot)/all, float64(e.RAM)/all, float64(e.File)/all)
+	if e.Linked > 0 && e.LinkTime > 0 {
+		s += fmt.Sprintf("; %.1f %% over the link at %.1f GB/s", float64(e.Linked)/all, float64(e.LinkBytes)/e.LinkTime.Seconds()/1e9)
+	}
+	if e.Read > 0 {
+		s += fmt.Sprintf("; %s read, waited %.1f s for the file", size(e.Read), e.Waited.Seconds())
+	}
+	if e.CardWait > 0 {
+		s += fmt.Sprintf("; waited %.1f s for the card's experts", e.CardWait.Seconds())
+	}
+	if e.Promoted > 0 {
+		s += fmt.Sprintf("; %d came to slots", e.Promoted)
+	}
+	return s
 }
 
 func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.BenchOptions) (benchResult, error) {
@@ -169,7 +193,10 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	if err != nil {
 		return r, err
 	}
-	r.BenchResult = all[0]
+	r.BenchResult, r.Placed = all[0], m.Placed()
+	if e := m.Telemetry().Experts; e.Slot+e.RAM+e.File > 0 {
+		r.Experts = &e
+	}
 	if len(all) > 1 {
 		r.Depths = all
 	}
