@@ -1,8 +1,20 @@
 package engine
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-// allowedCPUs lists the CPUs of this process's affinity mask.
+	"golang.org/x/sys/unix"
+)
+
+func systemCores() int {
+	if cpus := allowedCPUs(); len(cpus) > 0 {
+		return physicalCores(os.ReadFile, cpus)
+	}
+	return 0
+}
+
+// allowedCPUs lists the CPUs of this process's affinity mask, which cpusets of
+// control groups narrow too.
 func allowedCPUs() []int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

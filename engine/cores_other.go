@@ -1,6 +1,6 @@
-//go:build !linux
+//go:build !linux && !darwin && !windows
 
 package engine
 
-// allowedCPUs is known on Linux only; elsewhere the Go runtime's count is used.
-func allowedCPUs() []int { return nil }
+// systemCores is not known here; the Go runtime's count is used.
+func systemCores() int { return 0 }

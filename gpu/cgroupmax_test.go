@@ -22,7 +22,7 @@ func TestAtMax(t *testing.T) {
 			"sys/fs/cgroup/user/app/memory.max": file("max\n"), "sys/fs/cgroup/user/app/memory.current": file("7\n"),
 		}, 512, 60, true},
 		"version 1": {fstest.MapFS{
-			"proc/self/cgroup": file("4:cpu,memory:/jobs\n"),
+			"proc/self/cgroup":                                file("4:cpu,memory:/jobs\n"),
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":      file("9223372036854771712\n"),
 			"sys/fs/cgroup/memory/jobs/memory.limit_in_bytes": file("4096\n"),
 			"sys/fs/cgroup/memory/jobs/memory.usage_in_bytes": file("100\n"),

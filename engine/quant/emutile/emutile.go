@@ -112,10 +112,10 @@ func Decode(b []byte) (o Op, ok bool) {
 // what it would not have done.
 var (
 	Products, Faults int
-	tiles  [8][16][64]byte
-	rows   [8]int
-	bytes  [8]int // of a row
-	loaded bool   // a shape of tiles
+	tiles            [8][16][64]byte
+	rows             [8]int
+	bytes            [8]int // of a row
+	loaded           bool   // a shape of tiles
 )
 
 // Code is the machine code of a call in place of an instruction, which goes to
