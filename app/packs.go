@@ -217,7 +217,7 @@ func (p *packsPage) suggestions(have bool) {
 		state, fits := p.roomFor(k.Bytes)
 		line := widget.H(10,
 			widget.Flex(widget.V(1, widget.NewText(k.Name).Bold().Cutting(60), widget.NewCaption(about).Cutting(80))),
-			widget.NewTipped(widget.NewLight(state), fits), widget.NewCaption(size(float64(k.Bytes))).Mono().Right(),
+			widget.NewTipped(widget.NewLight(state), fits), widget.Wide(78, widget.NewCaption(size(float64(k.Bytes))).Mono().Right()),
 			widget.NewCaption(k.Licence),
 			widget.NewChip("download", tr("Get"), false, func() { p.loads.find(k.Ref) }))
 		box.Add(widget.Inset(6, 0, 6, 0, line))

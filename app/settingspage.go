@@ -203,7 +203,7 @@ func planned(a *App, f func(d *packDetail) string) string {
 
 // settingTable is every setting, in the order shown.
 func settingTable() []setting {
-	kvs := []string{"", "f16", "q8", "f32"}
+	kvs := []string{"", "f16", "q8", "q4", "f32"}
 	scales := []float32{0.9, 1, 1.1, 1.25, 1.5, 1.75, 2}
 	looks := []Look{LookSystem, LookDark, LookLight}
 	starts := []string{"", "always", "never"}
@@ -226,7 +226,7 @@ func settingTable() []setting {
 		{groupEngine, "KV cache", "how exactly past tokens are kept: q8 takes half the room of f16 at almost no loss", func(a *App) string {
 			return planned(a, func(d *packDetail) string { return d.plan.KV })
 		}, func(a *App) fyne.CanvasObject {
-			return choice(a, []string{tr("decide for me"), "f16", "q8", "f32"}, at(kvs, a.settings.KV), func(i int) {
+			return choice(a, []string{tr("decide for me"), "f16", "q8", "q4", "f32"}, at(kvs, a.settings.KV), func(i int) {
 				a.change(func(s *Settings) { s.KV = kvs[i] })
 				a.replan()
 				redraw(a)
