@@ -22,6 +22,7 @@ type runBuffers struct {
 	up      *compute.Buffer   // (rows, ff) up, where it is a matrix of its own
 
 	u, z, raw, conv, attn *compute.Buffer
+	scan                  *compute.Buffer // of delta nets over many tokens
 
 	route, ids, weight, start, order, slots, gate *compute.Buffer
 
@@ -34,6 +35,8 @@ type runBuffers struct {
 	inCS  []int64
 	inX   int64
 	xHost *compute.Host // (rows, dim) between devices and CPU
+
+	chosen *compute.Host // (rows, used) experts and their weights, where the CPU computes them
 
 	in2, xHost2 *compute.Host // of the next piece of a prompt in the pipeline; nil until there was one
 }
@@ -57,7 +60,7 @@ func (r *run) room() error {
 		return x
 	}
 	cols := map[int]int{} // rows of activations by columns
-	var q, k, v, two, up, u, z, raw, attn, routes, used, slots, experts int
+	var q, k, v, two, up, u, z, raw, attn, scan, routes, used, slots, experts int
 	for i := range r.layers {
 		l := &r.layers[i]
 		switch {
@@ -70,6 +73,7 @@ func (r *run) room() error {
 			d := &l.layer.delta
 			inner := d.valHeads * d.dim
 			u, z, raw, attn = max(u, d.channels()), max(z, inner), max(raw, 2*d.valHeads), max(attn, inner)
+			scan = max(scan, int(l.delta.ScratchBytes(T)/4))
 			cols[inner] = max(cols[inner], T)
 		}
 		if l.why.ffn != "" {
@@ -85,6 +89,9 @@ func (r *run) room() error {
 				cols[n] = max(cols[n], T)
 			}
 		}
+		if !l.router.none() {
+			routes, used = max(routes, e.count), max(used, e.used)
+		}
 		if e.count > 0 && l.routedOnHost == nil {
 			routes, used, experts = max(routes, e.count), max(used, e.used), max(experts, e.count)
 			two, slots = max(two, T*e.used*2*e.ff), max(slots, T*e.used*dim)
@@ -99,6 +106,7 @@ func (r *run) room() error {
 	b.q, b.k, b.v, b.two = floats(T*q), floats(T*k), floats(T*v), floats(two)
 	b.up = floats(up)
 	b.u, b.z, b.raw, b.conv, b.attn = floats(T*u), floats(T*z), floats(T*raw), floats(T*u), floats(T*attn)
+	b.scan = floats(scan)
 	b.route, b.ids, b.weight = floats(T*routes), floats(T*used), floats(T*used)
 	b.start, b.order, b.slots, b.gate = floats(experts+1), floats(T*used), floats(slots), floats(T)
 	if err != nil {
@@ -124,6 +132,11 @@ func (r *run) room() error {
 	}
 	if b.xHost, err = r.dev.Host(4 * int64(T*dim)); err != nil {
 		return err
+	}
+	if r.split && used > 0 {
+		if b.chosen, err = r.dev.Host(8 * int64(T*used)); err != nil {
+			return err
+		}
 	}
 	return r.pickRoom()
 }
@@ -177,7 +190,7 @@ func (b *runBuffers) free() {
 			x.Free()
 		}
 	}
-	for _, h := range []*compute.Host{b.in, b.out, b.xHost, b.in2, b.xHost2} {
+	for _, h := range []*compute.Host{b.in, b.out, b.xHost, b.in2, b.xHost2, b.chosen} {
 		if h != nil {
 			h.Free()
 		}

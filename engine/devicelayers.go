@@ -128,7 +128,7 @@ func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {
 		Tokens: s.T, U: b.u, LdU: ch, Raw: b.raw, LdRaw: 2 * d.valHeads, Z: b.z, LdZ: inner,
 		Taps: l.taps, A: l.decay, DT: l.dt, Norm: l.deltaNorm, NormEps: m.spec.eps,
 		State: mem.delta, Old: mem.log[s.book], Log: mem.log[s.book^1], Keep: s.keep, Pos: b.state,
-		Conv: b.conv, Attn: b.attn, To: to,
+		Conv: b.conv, Attn: b.attn, Scratch: b.scan, To: to,
 	})
 	if err != nil {
 		return err
@@ -223,20 +223,25 @@ func (r *run) halves(q *compute.Queue, s *step, l *cardLayer, both, gate, up *ca
 	return r.rows.GLU(q, to, s.T, g, ld, u, ld, act)
 }
 
-// routed makes y = sum of the chosen experts.
-func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
-	b, e, dim, T := &r.buf, &l.wide.expert, r.c.m.spec.dim, s.T
+// choose makes ids and weight, the experts of each token.
+func (r *run) choose(q *compute.Queue, s *step, l *cardLayer) error {
+	b, e, T := &r.buf, &l.expert, s.T
 	if err := l.router.run(q, b.xb, T, b.route, e.count, 0); err != nil {
 		return err
 	}
 	if err := r.show(q, s, "router", b.route, T*e.count); err != nil {
 		return err
 	}
-	err := r.rows.Route(q, b.route, e.count, T, ops.Route{
+	return r.rows.Route(q, b.route, e.count, T, ops.Route{
 		Experts: e.count, Used: e.used, Kind: int(e.gating), Bias: l.pick,
 		Groups: e.groups, Kept: e.groupsUsed, Norm: e.norm, Scale: e.scale,
 	}, b.ids, b.weight)
-	if err != nil {
+}
+
+// routed makes y = sum of the chosen experts.
+func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
+	b, e, dim, T := &r.buf, &l.wide.expert, r.c.m.spec.dim, s.T
+	if err := r.choose(q, s, l); err != nil {
 		return err
 	}
 	to := formFor(b.acts[e.ff], &l.expDown)
