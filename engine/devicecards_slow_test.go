@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"outcrop/engine/token"
+	"outcrop/gpu/compute"
 )
 
 // cardCuts are the ways that tests lay n layers on devices.
@@ -155,5 +156,53 @@ func TestCardsStarter(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("no prompt was cut into pieces")
+	}
+}
+
+// TestCardLostGolden: the first of two cards is lost in the middle of a prompt,
+// and again in the middle of an answer; the other one, with the pack loaded
+// anew, gives the known answer.
+func TestCardLostGolden(t *testing.T) {
+	plain := devices(t, 1)[0]
+	var drv compute.Driver
+	for _, d := range compute.Drivers() {
+		if d.Name() == plain.Info().Driver {
+			drv = d
+		}
+	}
+	p := readGolden(t).Prompts[0]
+	for _, when := range []string{"prefill", "decode"} {
+		t.Run(when, func(t *testing.T) {
+			lossy := &compute.Lossy{Driver: drv}
+			first, err := compute.Open(lossy, plain.Info(), compute.Options{Plain: plain.Info().CPU})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { first.Close() })
+			o := Options{Threads: 2, Context: 512, Chunk: 8, Draft: "off", Devices: []*compute.Device{first, plain}, Placement: Placement{Layers: []int{4, 4}}}
+			m := starter(t, o)
+			s := session(t, m)
+			if when == "prefill" {
+				lossy.LoseAfter(60) // of some hundred
+			}
+			n := 0
+			_, err = s.Generate(t.Context(), Request{Prompt: p.PromptIDs, MaxTokens: len(p.IDs), IgnoreEOG: true}, func(st Step) error {
+				if n++; n == 3 && when == "decode" {
+					lossy.LoseAfter(2)
+				}
+				return nil
+			})
+			if !errors.Is(err, ErrCardLost) || when == "prefill" && n > 0 || when == "decode" && n < 3 {
+				t.Fatalf("after %d tokens: %v, want a lost card", n, err)
+			}
+			s.Close()
+			m.Close()
+			o.Devices, o.Placement = []*compute.Device{plain}, Placement{}
+			s = session(t, starter(t, o))
+			ids, _, _ := generate(t, s, Request{Prompt: p.PromptIDs, MaxTokens: len(p.IDs), IgnoreEOG: true})
+			if k := same(ids, p.IDs); k < len(p.IDs) {
+				t.Errorf("on the other card: ids part after %d of %d", k, len(p.IDs))
+			}
+		})
 	}
 }
