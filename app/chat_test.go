@@ -100,6 +100,29 @@ func TestSendStreamAndKeep(t *testing.T) {
 	}
 }
 
+// The end of an answer that comes faster than text is shown is shown too.
+func TestLastPieceIsShown(t *testing.T) {
+	r := newRig(t, LookDark)
+	c := r.a.chat()
+	shown := func() string {
+		h, ok := c.transcript.Object(blockKey(c.conv.Leaf, 0)).(*widget.Hover)
+		if !ok {
+			return ""
+		}
+		return h.Object().(*widget.Prose).Source()
+	}
+	r.say("Why")
+	r.engine.pieces <- ChatEvent{Text: "Often the memory"}
+	r.until("the first piece", func() bool { return shown() == "Often the memory" })
+	s := c.stream
+	s.take(ChatEvent{Text: " is the reason."})
+	s.done(nil, false) // before the next time that text is shown
+	if got := shown(); got != "Often the memory is the reason." {
+		t.Errorf("the window shows %q", got)
+	}
+	close(r.engine.pieces)
+}
+
 func TestStopKeepsText(t *testing.T) {
 	r := newRig(t, LookDark)
 	c := r.a.chat()

@@ -397,6 +397,9 @@ func (s *stream) done(err error, cancelled bool) {
 			m.Stats.TokS = 0 // a foreign server that tells nothing: no guess
 		}
 	}
+	// What came since text was last shown: the blocks that stand there already
+	// are not built again.
+	s.display(m)
 	c.stream = nil
 	c.composer.streaming(false)
 	if c.conv.ID == s.conv {

@@ -39,6 +39,9 @@ func (p *Prose) Set(source string) {
 	}
 }
 
+// Source is the text that is shown.
+func (p *Prose) Source() string { return p.source }
+
 // CreateRenderer shows the box of parts.
 func (p *Prose) CreateRenderer() fyne.WidgetRenderer { return fynewidget.NewSimpleRenderer(p.box) }
 
