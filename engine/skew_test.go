@@ -17,14 +17,15 @@ import (
 
 // TestSkewRouting rewrites the routers of a pack of random weights in place, so
 // that its experts are used by a Zipf law in any engine that reads the file.
-// OUTCROP_SKEW is the pack, OUTCROP_ZIPF the exponent (0: evenly). Routers of
+// OUTCROP_SKEW is the pack, OUTCROP_ZIPF the exponent (0: evenly), OUTCROP_ROUNDS
+// how often the biases are fitted. Routers of
 // random weights choose much the same experts for every token, which tells
 // nothing about placements.
 //
 // What routers see has a part that all tokens share. A row that points along it
 // is chosen more or less often whatever the token, as a bias would do; across
 // it rows are random and the choice depends on the token. The biases are fitted
-// to the states of a run, four times, since changed routers change later layers.
+// to the states of a run, several times, since changed routers change later layers.
 func TestSkewRouting(t *testing.T) {
 	path := os.Getenv("OUTCROP_SKEW")
 	if path == "" {
@@ -34,8 +35,12 @@ func TestSkewRouting(t *testing.T) {
 	if err != nil {
 		t.Fatal("OUTCROP_ZIPF: ", err)
 	}
-	for round := range 5 {
-		top := skewOnce(t, path, s, round < 4)
+	rounds := 4
+	if n, err := strconv.Atoi(os.Getenv("OUTCROP_ROUNDS")); err == nil {
+		rounds = n
+	}
+	for round := range rounds + 1 {
+		top := skewOnce(t, path, s, round < rounds)
 		fmt.Printf("pass %d: the hottest eighth of the experts gets %.0f %% of the choices, the hottest half %.0f %%\n", round, 100*top[0], 100*top[1])
 	}
 }
