@@ -156,6 +156,11 @@ func place(root fs.FS, site Site, p *engine.Pack, o *engine.Options, sp Spec) (n
 		}
 		return nil, nil // impossible wishes: the load names them
 	}
+	if w.Split != nil && !byHand && (len(pl.Cards) == 0 || !pl.Fits) {
+		// Layers were asked of cards by number: the load says by how much a card
+		// is too small, rather than that the CPU takes them.
+		return planNotes(pl), nil
+	}
 	if pl.Placement == plan.AllRAM && pl.Fits && o.Relay == 0 {
 		o.Relay = RelayRoom(root, w.RAMFloor)
 	}

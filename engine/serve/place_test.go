@@ -42,3 +42,23 @@ func TestPlaceRefusesWhatDoesNotFit(t *testing.T) {
 		t.Errorf("copies of weights on a machine without room: %d", o.Relay)
 	}
 }
+
+// A split that was asked for is never turned into a plan for the CPU: the load
+// refuses it with the numbers of the card.
+func TestPlaceKeepsSplit(t *testing.T) {
+	p, err := engine.OpenPack("../../assets/starter/starter.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	root := fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal: 16777216 kB\nMemFree: 1000 kB\nMemAvailable: 12582912 kB\n")}}
+	for _, split := range [][]float64{nil, {1}} {
+		o := engine.Options{Device: "0000:03:00.0", Context: 512, Placement: engine.Placement{Split: split}, VRAMLimit: []int64{1 << 20}}
+		if _, err := place(root, memorySite(root, ""), p, &o, Spec{}); err != nil {
+			t.Fatal(err)
+		}
+		if (o.Plan == nil) != (split != nil) {
+			t.Errorf("split %v: the load is given the plan %+v", split, o.Plan)
+		}
+	}
+}
