@@ -42,7 +42,8 @@ type BenchResult struct {
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`  // what the same threads read from memory at best
 	Share         float64 `json:"share"`           // of that bandwidth
 
-	HandOver []HandOver `json:"hand_over,omitempty"` // between devices
+	HandOver []HandOver  `json:"hand_over,omitempty"`   // between devices
+	Layers   *LayerTimes `json:"layer_times,omitempty"` // of decode, with layers on devices
 
 	Threads int    `json:"threads"`
 	Kernel  string `json:"kernel"` // of the CPU's products
@@ -55,6 +56,15 @@ type BenchResult struct {
 	PeakRSSBytes int64 `json:"peak_rss_bytes"`
 	AnonBytes    int64 `json:"anon_bytes"`
 	MappedBytes  int64 `json:"mapped_bytes"`
+}
+
+// LayerTimes is where the time of a layer on devices goes, in milliseconds: the
+// devices as the host sees them, the CPU with what is left to it, and the part
+// of the devices' time in which the CPU had nothing to do.
+type LayerTimes struct {
+	CardMs float64 `json:"card_ms"`
+	CPUMs  float64 `json:"cpu_ms"`
+	WaitMs float64 `json:"wait_ms"`
 }
 
 // Bench measures prefill and decode of a model with tokens drawn at random:
@@ -152,13 +162,14 @@ func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchO
 			if err := start(); err != nil {
 				return r, err
 			}
+			before := m.cards.layerTimes()
 			begin := time.Now()
 			for i := range o.Generate {
-				if err := s.advance(ctx, ids[depth+i:depth+i+1], 1); err != nil {
+				if err := s.greedy(ctx, ids[depth+i:depth+i+1]); err != nil {
 					return r, err
 				}
-				argmax(s.fresh)
 			}
+			r.Layers = m.cards.layerTimes().since(before, o.Generate)
 			decode = append(decode, float64(o.Generate)/time.Since(begin).Seconds())
 		}
 	}

@@ -92,9 +92,6 @@ func newCards(m *Model, o *Options) (*cards, error) {
 	if why := deviceRefusal(m.spec); why != "" {
 		return nil, fmt.Errorf("%w for any part of a %s model: %s", ErrNoKernels, m.spec.arch, why)
 	}
-	if m.kv != kvF16 && m.kv != kvQ8 {
-		return nil, fmt.Errorf("%w: keys and values in %s asked, cards keep f16 or q8", ErrNoKernels, m.kv)
-	}
 	n := len(m.layers)
 	cut, err := m.cut(o, n)
 	if err != nil {

@@ -68,6 +68,8 @@ func deviceParity(t *testing.T, f *fixture, o Options) {
 		}
 	case strings.HasPrefix(p.Arch, "gemma"):
 		limit = 2e-3 // the library's GELU goes through an F16 table
+	case o.KV == "q8":
+		limit = 3e-2 // 8 bits with a scale for 32 values
 	}
 	if f.exact != nil {
 		pass = func(pos int) bool { return slices.Contains(f.exact, pos) }
@@ -152,6 +154,8 @@ func TestDevicePlacements(t *testing.T) {
 			"experts": {Devices: devs[:2], Placement: Placement{CPUExperts: true}},
 			"slots":   {Devices: devs[:1], ExpertRAM: -1, SlotBytes: 160 << 10, Placement: Placement{CPUExperts: true}},
 			"check":   {Devices: devs[:1], Check: true, Chunk: 5},
+			"f32":     {Devices: devs[:1], KV: "f32"}, // has no kernels: attention on the CPU
+			"q8":      {Devices: devs[:1], KV: "q8"},
 		} {
 			if name == "slots" {
 				if e := s.layers[0].expert; e.count == 0 || e.ff%32 != 0 {

@@ -88,7 +88,7 @@ func (m *Model) scratchNeed(experts bool) int64 {
 func (m *Model) fit(o *Options) error {
 	limitDevices(o)
 	p := &o.Placement
-	if deviceRefusal(m.spec) != "" || m.kv != kvF16 && m.kv != kvQ8 {
+	if deviceRefusal(m.spec) != "" {
 		return nil // newCards says why nothing runs on a device
 	}
 	n := len(m.layers)

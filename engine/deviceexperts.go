@@ -7,9 +7,9 @@ import (
 )
 
 // shared runs a pass whose routed experts the CPU computes. Layer by layer: the
-// device runs up to the norm before the experts, which the host reads; then the
-// device runs the shared expert while the worker pool routes and computes; the
-// sum is written before the next layer begins.
+// device runs up to the norm before the experts and chooses them, which the host
+// reads; then the device runs the shared expert while the worker pool computes
+// the others; the sum is written before the next layer begins.
 func (r *run) shared(s *step) error {
 	b, p, m := &r.buf, s.p, r.c.m
 	dim, t := m.spec.dim, &r.c.times
@@ -56,6 +56,18 @@ func (r *run) shared(s *step) error {
 			if err := r.enterFFN(q, s, i); err != nil {
 				return err
 			}
+			if !l.router.none() {
+				n := 4 * int64(s.T*l.expert.used)
+				if err := r.choose(q, s, l); err != nil {
+					return err
+				}
+				if err := q.ReadHost(b.chosen, 0, b.ids, 0, n); err != nil {
+					return err
+				}
+				if err := q.ReadHost(b.chosen, n, b.weight, 0, n); err != nil {
+					return err
+				}
+			}
 			return q.ReadHost(b.xHost, 0, b.xb.X, 0, rows)
 		})
 		if err != nil {
@@ -75,6 +87,9 @@ func (r *run) shared(s *step) error {
 			}
 		}
 		begin := time.Now()
+		if !l.router.none() {
+			p.mix.take(b.chosen.Bytes(), s.T*l.expert.used)
+		}
 		m.mixture(p, l.routedOnHost)
 		t.cpu.Add(time.Since(begin).Nanoseconds())
 		if m.pool.lost.Load() {

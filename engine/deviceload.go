@@ -453,6 +453,9 @@ func (ld *loader) mixture(l *cardLayer, w *layer) {
 			l.sharedGate = ld.matrix(rowMatrix(v))
 		}
 	}
+	if l.both == nil && unknown(&l.layer.router) == "" {
+		l.router, l.pick = ld.matrix(&l.layer.router), ld.floats(l.pickBias)
+	}
 	if ld.r.c.experts || l.why.experts != "" {
 		s := *l.layerSpec
 		s.expert.shared = 0
@@ -461,7 +464,6 @@ func (ld *loader) mixture(l *cardLayer, w *layer) {
 		l.routedOnHost = &host
 		return
 	}
-	l.router, l.pick = ld.matrix(&l.layer.router), ld.floats(l.pickBias)
 	if l.fused {
 		l.expGateUp = ld.bank(&w.gates)
 		l.expUpBias = ld.floats(w.gates.biases)

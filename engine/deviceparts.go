@@ -166,10 +166,22 @@ func (w *weights) parts(s *spec) []parts {
 
 // parts is the same of a model.
 func (m *Model) parts() []parts {
-	if m.cardParts == nil {
-		m.cardParts = m.weights.parts(m.spec)
+	if m.cardParts != nil {
+		return m.cardParts
 	}
-	return m.cardParts
+	list := m.weights.parts(m.spec)
+	for i := range list {
+		l := &m.layers[i]
+		switch a := &l.attn; {
+		case l.mixer != attention || list[i].mixer != "" || m.kv == kvF16:
+		case m.kv != kvQ8:
+			list[i].mixer = "keys and values in " + m.kv.String()
+		case a.keyDim%32 != 0 || a.valDim%32 != 0:
+			list[i].mixer = fmt.Sprintf("%d and %d values of a head in q8", a.keyDim, a.valDim)
+		}
+	}
+	m.cardParts = list
+	return list
 }
 
 func (m *Model) partsOf(il int) parts { return m.parts()[il] }

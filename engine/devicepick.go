@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -119,6 +120,30 @@ func (m *Model) fetchLogits(p *pass, rows int) error {
 	}
 	m.finishLogits(p.logits)
 	return nil
+}
+
+// greedy runs one token and draws the likeliest next one, as an answer does.
+func (s *Session) greedy(ctx context.Context, ids []token.ID) error {
+	if !s.m.cards.canPick() {
+		err := s.advance(ctx, ids, 1)
+		argmax(s.fresh)
+		return err
+	}
+	s.p.tentative, s.p.pick = false, &picking{}
+	err := s.forward(ctx, ids, len(ids))
+	s.p.pick = nil
+	if err != nil {
+		return err
+	}
+	s.fresh = s.fresh[:0]
+	s.took(ids, len(ids))
+	if s.p.drawn[0] >= 0 {
+		return nil
+	}
+	if err := s.m.fetchLogits(s.p, 1); err != nil {
+		return err
+	}
+	return finite(s.p.logits, s.st.pos-1)
 }
 
 // picking gives what a device needs to draw the tokens of the next n positions,

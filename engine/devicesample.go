@@ -42,6 +42,23 @@ func (m *Model) OnCPU() []string {
 	return m.cards.onCPU
 }
 
+// layerTimes are the sums since load; since gives means a layer of steps passes.
+func (c *cards) layerTimes() *LayerTimes {
+	if c == nil {
+		return nil
+	}
+	ms := func(ns int64) float64 { return float64(ns) / 1e6 / float64(len(c.m.layers)-c.first) }
+	return &LayerTimes{ms(c.times.device.Load()), ms(c.times.cpu.Load()), ms(c.times.wait.Load())}
+}
+
+func (t *LayerTimes) since(before *LayerTimes, steps int) *LayerTimes {
+	if t == nil || steps < 1 {
+		return nil
+	}
+	n := float64(steps)
+	return &LayerTimes{(t.CardMs - before.CardMs) / n, (t.CPUMs - before.CPUMs) / n, (t.WaitMs - before.WaitMs) / n}
+}
+
 func (m *Model) deviceSample() DeviceSample {
 	c := m.cards
 	if c == nil {

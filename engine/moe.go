@@ -11,6 +11,7 @@ type mixture struct {
 	logits []float32 // (T, experts)
 	ids    []int32   // (T, used): chosen experts, best first
 	w      []float32 // (T, used): their weights
+	chosen bool      // ids and w are there already
 	slot   []int32   // (T, used): row of each choice when sorted by expert
 	start  []int32   // (experts+1): first slot of each expert
 	token  []int32   // (T*used): token of each slot
@@ -25,6 +26,15 @@ type mixture struct {
 	rows   []int32       // slots of the experts being computed
 }
 
+// take takes n choices over that a device has made: experts, then weights.
+func (x *mixture) take(raw []byte, n int) {
+	growInts(&x.ids, n)
+	grow(&x.w, n)
+	copy(x.ids, asInts(raw[:4*n]))
+	copy(x.w, asFloats(raw[4*n:8*n]))
+	x.chosen = true
+}
+
 // mixture is the routed feed-forward: y = sum_e w_e expert_e(xb) + shared(xb).
 // The choices of all tokens are sorted by expert, so that the weights of an
 // expert are read once per pass, whatever the number of tokens.
@@ -36,15 +46,19 @@ func (m *Model) mixture(p *pass, l *layer) {
 	grow(&x.w, T*K)
 	p.acts(&p.in, p.xb, T, dim, l.router.f.Float && l.gates.f.Float && (l.fused || l.ups.f.Float) &&
 		(e.shared == 0 || l.shGate.f.Float && l.shUp.f.Float))
-	if l.both != nil {
+	switch {
+	case x.chosen: // by a device
+		x.chosen = false
+	case l.both != nil:
 		m.routeBeside(p, l)
-	} else {
+		p.tokens(l, choose)
+	default:
 		p.begin()
 		p.want(x.logits, e.count, &l.router, &p.in)
 		p.run()
 		p.show("router", x.logits)
+		p.tokens(l, choose)
 	}
-	p.tokens(l, choose)
 	if m.route != nil {
 		for t := range T {
 			m.route(l.index, t, x.ids[t*K:(t+1)*K])

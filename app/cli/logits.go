@@ -18,7 +18,8 @@ func (p *Program) logitsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "logits PACK --tokens IDS.json --out LOGITS.f32", Short: "Write the logits of every position of a token sequence",
 		Long: "One forward pass over the ids; the file holds 32-bit floats, little endian, positions x vocabulary.\n" +
-			"This is a tool for comparing engines, so keys and values are kept as f32 unless --kv says otherwise.",
+			"This is a tool for comparing engines, so keys and values are kept as f32 unless --kv says otherwise;\n" +
+			"with --device as f16, since cards have no kernels for f32.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: p.packNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if tokens == "" || out == "" {
@@ -26,6 +27,9 @@ func (p *Program) logitsCommand() *cobra.Command {
 			}
 			if err := l.check(c); err != nil {
 				return err
+			}
+			if l.device != "" && l.device != "cpu" && !c.Flags().Changed("kv") {
+				l.kv = "f16" // what cards keep; with others attention would stay with the CPU
 			}
 			pack, _, err := p.open(args[0])
 			if err != nil {

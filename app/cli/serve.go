@@ -140,7 +140,8 @@ func (p *Program) serve(ctx context.Context, arg string, f serveFlags) error {
 	go func() {
 		opt := f.options()
 		opt.Progress = func(phase string, done, total int64) {
-			words := map[string]string{"load": "reading weights", "experts": "copying experts to RAM", "relay": "laying weights out for this processor", "measure": "measuring this machine"}
+			words := map[string]string{"load": "reading weights", "experts": "copying experts to RAM", "relay": "laying weights out for this processor", "measure": "measuring this machine",
+				"kernels": "compiling kernels for the card, once", "upload": "copying layers to the card"}
 			if w := words[phase]; w != "" {
 				srv.Loading(w, done, total)
 			}
