@@ -93,19 +93,19 @@ func (p *Program) firstLight(ctx context.Context, name string, only bool, tell f
 			}
 			// What passed before counts no more once a test has begun: a driver that
 			// crashes in it must not be used by --device=auto afterwards.
-			if err := engine.SetLit(kernelCache(), i, false); err != nil {
-				return err
-			}
+			kept := engine.SetLit(kernelCache(), i, false)
 			l, err := p.lightOf(ctx, i, golden, tell)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err == nil {
-				if err := engine.SetLit(kernelCache(), i, l.OK()); err != nil {
-					return err
-				}
+				kept = engine.SetLit(kernelCache(), i, l.OK())
 			}
 			end(i.ID, i.Name, l, err)
+			if kept != nil { // a full disk, a home that may not be written
+				tell(doctor.LightLine{Device: i.ID, Name: i.Name, Note: fmt.Sprintf("the result cannot be kept, so --device=auto does not use %s: %v", i.ID, kept)})
+				bad++
+			}
 		}
 		if only && len(beside) < 2 {
 			return fmt.Errorf("side by side: %d devices are chosen, two are needed; there are: %s", len(beside), strings.Join(have, ", "))

@@ -48,6 +48,8 @@ func Open(path string) (*Store, error) {
 	// gives its log the mode of the file. An error here is one of opening, too.
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
 		f.Close()
+	} else if !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("open history: %w", err) // SQLite would not say why
 	} else if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
 		os.Chmod(path, st.Mode().Perm()&^0o077)
 	}

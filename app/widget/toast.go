@@ -125,18 +125,19 @@ func (t *Toasts) CreateRenderer() fyne.WidgetRenderer {
 	return fynewidget.NewSimpleRenderer(t.box)
 }
 
-// toastLayout stacks cards upwards from the lower right.
+// toastLayout stacks cards downwards from below the heading at the right, the
+// newest first: the lower right is where a message is written and sent.
 type toastLayout struct{}
 
 func (toastLayout) Layout(objs []fyne.CanvasObject, s fyne.Size) {
-	y := s.Height - 44
+	y := float32(60)
 	for i := len(objs) - 1; i >= 0; i-- {
 		o := objs[i]
 		w := min(420, s.Width-32)
 		h := HeightAt(o, w)
-		y -= h + 8
 		o.Resize(fyne.NewSize(w, h))
 		o.Move(fyne.NewPos(s.Width-w-16, y))
+		y += h + 8
 	}
 }
 
