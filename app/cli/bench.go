@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,10 @@ type benchResult struct {
 	Context int                  `json:"context"`
 	Bytes   int64                `json:"pack_bytes"`
 	Version string               `json:"version"`
-	Experts *engine.TierSample   `json:"experts,omitempty"` // of all turns together
-	Placed  []engine.Placed      `json:"placed,omitempty"`  // what was planned and what was taken
+	Check   string               `json:"check,omitempty"` // what check mode found
+	differs error
+	Experts *engine.TierSample `json:"experts,omitempty"` // of all turns together
+	Placed  []engine.Placed    `json:"placed,omitempty"`  // what was planned and what was taken
 }
 
 func (p *Program) benchCommand() *cobra.Command {
@@ -81,11 +84,11 @@ func (p *Program) benchCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return p.printJSON(r)
+				return errors.Join(p.printJSON(r), r.differs)
 			}
 			p.printBench(r)
 			p.printHandOvers(r.HandOver)
-			return nil
+			return r.differs
 		},
 	}
 	l.add(c)
@@ -116,6 +119,12 @@ func (p *Program) printBench(r benchResult) {
 		{"read", fmt.Sprintf("%s a token, %.1f GB/s, %.0f %% of the %.1f GB/s these threads can read", size(r.BytesPerToken), r.GBs, 100*r.Share, r.BandwidthGBs)},
 		{"threads", fmt.Sprint(r.Threads)}, {"kernels", kernels}, {"runs on", r.Device}, {"KV", r.KV}, {"memory", mem},
 	})
+	if t := r.Layers; t != nil {
+		table(p.Out, [][]string{{"a layer", fmt.Sprintf("%.3f ms on the card, %.3f ms on the CPU, of the card's %.3f with the CPU waiting", t.CardMs, t.CPUMs, t.WaitMs)}})
+	}
+	if r.Check != "" {
+		table(p.Out, [][]string{{"check", r.Check}})
+	}
 	if r.Experts != nil {
 		table(p.Out, [][]string{{"experts", expertWords(r.Experts)}})
 	}
@@ -188,6 +197,9 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	for _, x := range m.Placed() {
 		fmt.Fprintln(p.Err, "outcrop: "+x.String())
 	}
+	for _, n := range m.OnCPU() {
+		fmt.Fprintln(p.Err, "outcrop: "+n)
+	}
 	r := benchResult{Pack: res.Name, LoadMS: float64(time.Since(began).Microseconds()) / 1e3, Context: m.Context(), Bytes: pack.Size(), Version: p.Version}
 	all, err := engine.Bench(ctx, m, o)
 	if err != nil {
@@ -200,5 +212,6 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	if len(all) > 1 {
 		r.Depths = all
 	}
+	r.Check, r.differs = checked(m)
 	return r, nil
 }

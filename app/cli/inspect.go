@@ -17,6 +17,7 @@ import (
 type inspection struct {
 	engine.Info
 	ListName  string         `json:"list_name,omitempty"`
+	OnCPU     []string       `json:"on_cpu,omitempty"` // what the CPU computes when a card has the layers, and why
 	Metadata  map[string]any `json:"metadata"`
 	Files     []shardInfo    `json:"files"`
 	Directory []tensorInfo   `json:"tensor_list,omitempty"`
@@ -51,6 +52,10 @@ func (p *Program) packsInspect() *cobra.Command {
 			}
 			defer pack.Close()
 			in := inspection{Info: pack.Info(), ListName: r.Name, Metadata: metadata(pack.File().Meta(), full)}
+			if in.Known {
+				// Without it the load says what is wrong with the tensors.
+				in.OnCPU, _ = pack.OnCPU()
+			}
 			for _, s := range pack.File().Shards() {
 				in.Files = append(in.Files, shardInfo{s.Path, s.Size})
 			}
@@ -148,6 +153,9 @@ func (p *Program) printInspection(in inspection, m *gguf.Meta) {
 			add("experts", "%d a layer in %d layers, %d used per token, %d shared; one is %s", in.Experts, in.MoELayers, in.ExpertsUsed, in.SharedExperts, size(in.OneExpert))
 		}
 		add("context", "%d tokens trained", in.Context)
+		for _, n := range in.OnCPU {
+			add("with a card", "%s", n)
+		}
 		var kv []string
 		for _, k := range slices.Sorted(maps.Keys(in.KVPerToken)) {
 			kv = append(kv, fmt.Sprintf("%s %d B", k, in.KVPerToken[k]))
