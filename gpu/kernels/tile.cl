@@ -91,39 +91,46 @@ FN columns8 columns_at(__local const uint4 *l, int col, int k) {
 #ifdef BLOCK_BYTES
 #define TILE_RAW 1
 FN void tile_fetch(raw *o, planes p, int u) { fetch(o, p, u); }
-FN void tile_unpack(__local uint4 *l, int row, const raw *r, int u, TAB *tab) {
+typedef struct {
   unit t;
-  unpack(&t, r, u, tab);
-  const uint s[2] = {two_halves(t.s0 * LARGER, t.s0 * LARGER), two_halves(t.s1 * LARGER, t.s1 * LARGER)};
+  uint s[2], m[2];
+} tile_unit;
+// What all pieces of a unit need, and then piece c.
+FN void tile_begin(tile_unit *o, const raw *r, int u, TAB *tab) {
+  unpack(&o->t, r, u, tab);
+  o->s[0] = two_halves(o->t.s0 * LARGER, o->t.s0 * LARGER);
+  o->s[1] = SCALES == 2 ? two_halves(o->t.s1 * LARGER, o->t.s1 * LARGER) : o->s[0];
+#if OFFSETS > 0 && !defined(BIAS)
+  o->m[0] = two_halves(o->t.m0 * LARGER, o->t.m0 * LARGER);
+  o->m[1] = OFFSETS == 2 ? two_halves(o->t.m1 * LARGER, o->t.m1 * LARGER) : o->m[0];
+#endif
+}
+FN uint4 tile_piece(const tile_unit *o, int c) {
 #if OFFSETS == 0
   const uint zero = 0x64806480; // 1024 + 128
 #elif defined(BIAS)
   const uint zero = 0x64006400 + BIAS * 0x10001;
 #else
   const uint zero = 0x64006400;
-  const uint m[2] = {two_halves(t.m0 * LARGER, t.m0 * LARGER), two_halves(t.m1 * LARGER, t.m1 * LARGER)};
 #endif
+  uint h[4];
 #pragma unroll
-  for (int c = 0; c < 4; c++) {
-    uint h[4];
-#pragma unroll
-    for (int k = 0; k < 2; k++) {
-      uint q = t.q[2 * c + k];
+  for (int k = 0; k < 2; k++) {
+    uint q = o->t.q[2 * c + k];
 #if OFFSETS == 0
-      q ^= 0x80808080;
+    q ^= 0x80808080;
 #endif
-      spread_bytes(q, &h[2 * k], &h[2 * k + 1]);
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-#if OFFSETS == 0 || defined(BIAS)
-      h[k] = mul_halves(sub_halves(h[k], zero), s[c / 2]);
-#else
-      h[k] = fma_halves(sub_halves(h[k], zero), s[c / 2], m[c / 2]);
-#endif
-    }
-    l[SWIZZLE(row, c)] = (uint4)(h[0], h[1], h[2], h[3]);
+    spread_bytes(q, &h[2 * k], &h[2 * k + 1]);
   }
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+#if OFFSETS == 0 || defined(BIAS)
+    h[k] = mul_halves(sub_halves(h[k], zero), o->s[c / 2]);
+#else
+    h[k] = fma_halves(sub_halves(h[k], zero), o->s[c / 2], o->m[c / 2]);
+#endif
+  }
+  return (uint4)(h[0], h[1], h[2], h[3]);
 }
 #else
 // float weights come in units of 8
@@ -135,25 +142,27 @@ FN void tile_fetch(raw *o, planes p, int u) {
 #if FORMAT != 1
 FN uint halves_of(uint w) { return two_halves(wide(w & 0xffff) * LARGER, wide(w >> 16) * LARGER); }
 #endif
-FN void tile_unpack(__local uint4 *l, int row, const raw *r, int u, TAB *tab) {
+typedef struct {
+  uint4 a[4];
+} tile_unit;
+FN void tile_begin(tile_unit *o, const raw *r, int u, TAB *tab) {
 #pragma unroll
-  for (int k = 0; k < 4; k++) {
-    uint4 v = r[k].a;
-#if FORMAT != 1
-    v = (uint4)(halves_of(v.x), halves_of(v.y), halves_of(v.z), halves_of(v.w));
+  for (int k = 0; k < 4; k++) o->a[k] = r[k].a;
+}
+FN uint4 tile_piece(const tile_unit *o, int c) {
+#if FORMAT == 1
+  return o->a[c];
+#else
+  const uint4 v = o->a[c];
+  return (uint4)(halves_of(v.x), halves_of(v.y), halves_of(v.z), halves_of(v.w));
 #endif
-    l[SWIZZLE(row, k)] = v;
-  }
 }
 #endif
-
-// One result with all that may be wanted.
-FN void tile_result(GLOBAL float *to, int row, int rows, float v, CGLOBAL float *extra, int flags, float scale) {
-  if (row >= rows) return;
-  if (flags & MM_BIAS) v += extra[row];
-  v *= scale;
-  if (flags & MM_ADD) v += *to;
-  *to = v;
+FN void tile_unpack(__local uint4 *l, int row, const raw *r, int u, TAB *tab) {
+  tile_unit t;
+  tile_begin(&t, r, u, tab);
+#pragma unroll
+  for (int c = 0; c < 4; c++) l[SWIZZLE(row, c)] = tile_piece(&t, c);
 }
 
 // The expert that tile `tile` belongs to and which of its tiles it is, for tiles
@@ -231,10 +240,10 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
 #pragma unroll
   for (int i = 0; i < PIECES; i++) from[i] = xh + (ulong)xrow[(at / 4 + i * (ITEMS / 4)) % TN] * (steps * 4) + at % 4;
   __local uint4 *into = lb + SWIZZLE(at / 4, at % 4); // ITEMS/4 is a multiple of 8
-#define BRING_X(step)                                                                                                   \
+#define BRING_X(step, stage)                                                                                                 \
   do {                                                                                                                  \
     _Pragma("unroll") for (int i = 0; i < PIECES; i++) if (PIECES * ITEMS == TN * 4 || at + i * ITEMS < TN * 4)           \
-        BRING(into + (step) % STAGES * (TN * 4) + i * ITEMS, from[i] + (step) * 4);                                       \
+        BRING(into + (stage) * (TN * 4) + i * ITEMS, from[i] + (step) * 4);                                       \
   } while (0)
 
   raw nw[RUNS * TILE_RAW];
@@ -245,13 +254,11 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
   FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], 0);
 #pragma unroll
   for (int s = 0; s < STAGES - 1; s++) {
-    if (s < steps) BRING_X(s);
+    BRING_X(min(s, steps - 1), s);
     BROUGHT;
   }
   FOR_RUNS tile_unpack(la, at + i * ITEMS, nw + i * TILE_RAW, 0, tab);
-  if (steps > 1) {
-    FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], 1);
-  }
+  FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], min(1, steps - 1));
 
   const int wm = wave % $WM * ($MT * ROWS_EACH), wn = wave / $WM * ($NT * 8);
 #ifdef DPAS
@@ -277,33 +284,50 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
   const uint b0 = SHARED(lb) + 16 * SWIZZLE(wn + rb, lane / 8 % 2), b1 = SHARED(lb) + 16 * SWIZZLE(wn + rb, 2 + lane / 8 % 2);
 #endif
 
+  // Steps past the last are brought and unpacked as the last once more, so that
+  // the turn has no branch and the arithmetic of unpacking goes on between the
+  // products, whose units take several cycles each.
   for (int s = 0; s < steps; s++) {
     ARRIVED($SW);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (s + STAGES - 1 < steps) BRING_X(s + STAGES - 1);
-    BROUGHT;
-    if (s + 1 < steps) {
-      FOR_RUNS tile_unpack(la + (s + 1) % 2 * (TM * 4), at + i * ITEMS, nw + i * TILE_RAW, s + 1, tab);
-    }
-    if (s + 2 < steps) {
-      FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], s + 2);
-    }
+    const int next = min(s + 1, steps - 1);
+    __local uint4 *put = la + (s + 1) % 2 * (TM * 4);
 #ifdef NVIDIA
     const uint oa = s % 2 * (TM * 64), ob = s % STAGES * (TN * 64);
 #pragma unroll
     for (int k = 0; k < 2; k++) {
-      uint b[$NT / 2][4];
+      uint a[$MT][4], b[$NT / 2][4];
 #pragma unroll
       for (int j = 0; j < $NT / 2; j++) matrix4(b[j], (k ? b1 : b0) + ob + j * 1024);
 #pragma unroll
-      for (int i = 0; i < $MT; i++) {
-        uint a[4];
-        matrix4(a, (k ? a1 : a0) + oa + i * 1024);
+      for (int i = 0; i < $MT; i++) matrix4(a[i], (k ? a1 : a0) + oa + i * 1024);
+      if (k == 0) {
+        BRING_X(min(s + STAGES - 1, steps - 1), (s + STAGES - 1) % STAGES);
+        BROUGHT;
+        tile_unit t[RUNS];
+        FOR_RUNS tile_begin(&t[i], nw + i * TILE_RAW, next, tab);
 #pragma unroll
-        for (int j = 0; j < $NT; j++) multiply(acc[i][j], a, b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+        for (int m = 0; m < $MT; m++) {
+#pragma unroll
+          for (int j = 0; j < $NT; j++) multiply(acc[m][j], a[m], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+#pragma unroll
+          for (int c = m * 4 / $MT; c < (m + 1) * 4 / $MT; c++) {
+            FOR_RUNS put[SWIZZLE(at + i * ITEMS, c)] = tile_piece(&t[i], c);
+          }
+        }
+        FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], min(s + 2, steps - 1));
+      } else {
+#pragma unroll
+        for (int i = 0; i < $MT; i++)
+#pragma unroll
+          for (int j = 0; j < $NT; j++) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
       }
     }
-#elif defined(DPAS)
+#else
+    BRING_X(min(s + STAGES - 1, steps - 1), (s + STAGES - 1) % STAGES);
+    FOR_RUNS tile_unpack(put, at + i * ITEMS, nw + i * TILE_RAW, next, tab);
+    FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], min(s + 2, steps - 1));
+#ifdef DPAS
     __local const uint4 *ta = la + s % 2 * (TM * 4), *tb = lb + s % STAGES * (TN * 4);
 #pragma unroll
     for (int k = 0; k < 2; k++) {
@@ -330,12 +354,16 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
             acc[i][j][r] += vload_half(SWIZZLE(row, k / 8) * 8 + k % 8, ta) * vload_half(SWIZZLE(col, k / 8) * 8 + k % 8, tb);
           }
 #endif
+#endif
   }
 #undef BRING_X
 #undef FOR_RUNS
-  const int plain = !(flags & (MM_BIAS | MM_ADD)) && row0 + TM <= rows;
+  const int add = flags & MM_ADD;
 #ifdef DPAS
   const int row = row0 + wm + lane;
+  float bias[$MT];
+#pragma unroll
+  for (int i = 0; i < $MT; i++) bias[i] = (flags & MM_BIAS) && row + i * SG < rows ? extra[row + i * SG] * scale : 0.0f;
 #pragma unroll
   for (int j = 0; j < $NT; j++)
 #pragma unroll
@@ -343,16 +371,19 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
       const int c = wn + j * 8 + m;
       if (col0 + c >= cols) continue;
       GLOBAL float *to = y + (ulong)yrow[c] * ldy + row;
-      const float f = xscale[c];
+      const float f = xscale[c] * scale;
 #pragma unroll
       for (int i = 0; i < $MT; i++) {
         float v[8];
         vstore8(acc[i][j], 0, v);
-        tile_result(to + i * SG, row + i * SG, rows, v[m] * f, extra, flags, scale);
+        if (row + i * SG < rows) to[i * SG] = v[m] * f + bias[i] + (add ? to[i * SG] : 0.0f);
       }
     }
 #else
   const int row = row0 + wm + lr;
+  float bias[2 * $MT];
+#pragma unroll
+  for (int i = 0; i < 2 * $MT; i++) bias[i] = (flags & MM_BIAS) && row + i * 8 < rows ? extra[row + i * 8] * scale : 0.0f;
 #pragma unroll
   for (int j = 0; j < $NT; j++)
 #pragma unroll
@@ -360,15 +391,10 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
       const int c = wn + j * 8 + 2 * lc + k;
       if (col0 + c >= cols) continue;
       GLOBAL float *to = y + (ulong)yrow[c] * ldy + row;
-      const float f = xscale[c];
-      if (plain) {
-        const float g = f * scale;
+      const float f = xscale[c] * scale;
 #pragma unroll
-        for (int i = 0; i < 2 * $MT; i++) to[i * 8] = acc[i / 2][j][i % 2 * 2 + k] * g;
-      } else {
-#pragma unroll
-        for (int i = 0; i < 2 * $MT; i++) tile_result(to + i * 8, row + i * 8, rows, acc[i / 2][j][i % 2 * 2 + k] * f, extra, flags, scale);
-      }
+      for (int i = 0; i < 2 * $MT; i++)
+        if (row + i * 8 < rows) to[i * 8] = acc[i / 2][j][i % 2 * 2 + k] * f + bias[i] + (add ? to[i * 8] : 0.0f);
     }
 #endif
 }

@@ -70,7 +70,7 @@ const mmExperts = 8
 // tile chooses the widest tile that about `cols` columns fill at least half.
 func tile(tiles []tiled, cols int) tiled {
 	i := 0
-	for i+1 < len(tiles) && 2*cols <= tiles[i].cols {
+	for i+1 < len(tiles) && 2*cols < tiles[i].cols {
 		i++
 	}
 	return tiles[i]
