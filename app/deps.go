@@ -75,6 +75,11 @@ type EngineSpec struct {
 	KV         string   // "": the default
 	Guard      string   // preset of the floors; "": the default
 	Device     string   // "cpu", "auto" (cards that passed first light), PCI addresses or names of drivers with commas; "": the engine's choice
+	Placement  string   // one of plan.Placements; "": the plan's choice
+	Experts    string   // who computes experts without a slot: "cpu", "copy"; "": by measured rates
+	Slots      int      // GiB of experts on each card; 0: what is left
+	VRAMLimit  int      // GiB of each card that may be used; 0: all that is free
+	RAMLimit   int      // GiB of RAM that may be used; 0: all but the floor
 	Env        []string // the whole environment, with the recipe applied; nil is ours
 }
 

@@ -108,6 +108,17 @@ func (l *LivePacks) Plan(ctx context.Context, e catalog.Entry, w plan.Wishes) (p
 	if w.VRAMReserve > 0 {
 		args = append(args, fmt.Sprintf("--vram-reserve=%d", w.VRAMReserve))
 	}
+	var vram int64
+	if len(w.VRAMCaps) > 0 {
+		vram = w.VRAMCaps[0]
+	}
+	args = append(args, placeArgs(string(w.Placement), string(w.Experts), w.Slots, vram, w.RAMCap)...)
+	switch {
+	case w.NoCard:
+		args = append(args, "--no-card")
+	case len(w.Cards) > 0 && l.Root == "":
+		args = append(args, "--device="+strings.Join(w.Cards, ","))
+	}
 	if l.Root != "" {
 		args = append(args, "--root="+l.Root)
 	}

@@ -197,6 +197,10 @@ func TestEngineArguments(t *testing.T) {
 	if want := "--name=a b|--threads=4|--context=8192|--kv=q8|--guard=busy|--device=auto"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	got = strings.Join(EngineSpec{Name: "p", Placement: "vram+ram", Experts: "cpu", Slots: 2, VRAMLimit: 8, RAMLimit: 16}.args(), "|")
+	if want := "--name=p|--placement=vram+ram|--experts=cpu|--slots=2147483648|--vram-limit=8589934592|--ram-limit=17179869184"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	if got := (EngineSpec{Name: "x"}).args(); len(got) != 1 {
 		t.Errorf("zero settings give %v", got)
 	}
@@ -209,7 +213,7 @@ func TestLivePacksAskTheProgram(t *testing.T) {
 	if err != nil || in.Arch != "llama" || in.Bytes != 42 || in.Metadata["general.name"] != "P" {
 		t.Errorf("got %+v, %v", in, err)
 	}
-	if _, err := l.Plan(context.Background(), e, (&App{}).wishes()); err == nil || err.Error() != "plan p: the pack has no layers" {
+	if _, err := l.Plan(context.Background(), e, (&App{}).wishes(e)); err == nil || err.Error() != "plan p: the pack has no layers" {
 		t.Errorf("got %v", err)
 	}
 	list, err := l.List()

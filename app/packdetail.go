@@ -125,16 +125,70 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 		}
 		d.section(tr("Where the time of a token goes"), grid([]string{tr("part"), tr("time"), tr("why")}, rows, 1))
 	}
-	if len(p.Alternatives) > 0 {
-		rows := [][]string{}
-		for _, x := range p.Alternatives {
-			speed := "—"
-			if x.Speed.DecodeHigh > 0 {
-				speed = tr("%s tok/s", between(x.Speed.DecodeLow, x.Speed.DecodeHigh))
-			}
-			rows = append(rows, []string{capital(x.Placement.Words()), speed, capital(x.Why)})
+	d.alternatives(e, p)
+}
+
+// alternatives are the placements that were considered: those that fit can be
+// chosen, and the engine moves there if it has this pack.
+func (d *packPanel) alternatives(e catalog.Entry, p *plan.Plan) {
+	if len(p.Alternatives) == 0 && d.p.a.settings.Placements[e.Name] == "" {
+		return
+	}
+	box := widget.V(0)
+	line := func(name string, s plan.Speed, why string, do fyne.CanvasObject) {
+		speed := "—"
+		if s.DecodeHigh > 0 {
+			speed = tr("%s tok/s", between(s.DecodeLow, s.DecodeHigh))
 		}
-		d.section(tr("Also considered"), grid([]string{tr("placement"), tr("speed"), tr("why not")}, rows, 1))
+		if len(box.Objects) > 0 {
+			box.Add(widget.Rule())
+		}
+		left := widget.V(2, widget.NewNote(capital(name)).In(widget.ColorText))
+		if why != "" {
+			left.Add(widget.NewNote(capital(why)))
+		}
+		row := widget.H(12, widget.Flex(left), widget.NewCaption(speed).Mono().In(widget.ColorText))
+		if do != nil {
+			row.Add(do)
+		}
+		box.Add(widget.Inset(8, 0, 8, 0, row))
+	}
+	now := tr("chosen by the plan")
+	var back fyne.CanvasObject
+	if d.p.a.settings.Placements[e.Name] != "" {
+		now = tr("chosen by you")
+		b := fynewidget.NewButton(tr("Let the plan choose"), func() { d.choose(e, "") })
+		back = b
+	}
+	line(p.Placement.Words(), p.Speed, now, back)
+	for _, x := range p.Alternatives {
+		var do fyne.CanvasObject
+		if x.Fits {
+			b := fynewidget.NewButton(tr("Use this"), func() { d.choose(e, x.Placement) })
+			do = b
+		}
+		line(x.Placement.Words(), x.Speed, x.Why, do)
+	}
+	d.section(tr("Where it can live"), widget.Box(box))
+}
+
+// choose sets the placement of a pack, "" for the plan's choice, and loads it
+// again where the engine has it.
+func (d *packPanel) choose(e catalog.Entry, place plan.Placement) {
+	a := d.p.a
+	a.change(func(s *Settings) {
+		m := maps.Clone(s.Placements)
+		if m == nil {
+			m = map[string]string{}
+		}
+		if m[e.Name] = string(place); place == "" {
+			delete(m, e.Name)
+		}
+		s.Placements = m
+	})
+	a.packs.again(e)
+	if (a.engine.Phase == EngineReady || a.engine.Phase == EngineLoading) && strings.EqualFold(a.engine.Pack, e.Name) {
+		a.start(e)
 	}
 }
 

@@ -115,7 +115,7 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 	var info PackInfo
 	var p plan.Plan
 	var infoErr, planErr error
-	wishes := l.a.wishes()
+	wishes := l.a.wishes(e)
 	l.a.slowly(func() error {
 		h = l.a.deps.Packs.Health(e)
 		if h.Status == catalog.Gone {
@@ -138,9 +138,20 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 	})
 }
 
-// wishes are the settings that change a plan.
-func (a *App) wishes() plan.Wishes {
-	w := plan.Wishes{Context: a.settings.Context, KV: a.settings.KV}
+// wishes are the settings that change the plan of a pack.
+func (a *App) wishes(e catalog.Entry) plan.Wishes {
+	w := plan.Wishes{Context: a.settings.Context, KV: a.settings.KV, Placement: plan.Placement(a.settings.Placements[e.Name]),
+		Experts: plan.Experts(a.settings.Experts), Slots: int64(a.settings.Slots) << 30, RAMCap: int64(a.settings.RAMLimit) << 30}
+	if n := a.settings.VRAMLimit; n > 0 {
+		w.VRAMCaps = []int64{int64(n) << 30}
+	}
+	switch d := a.device(e.Name); d {
+	case "", "auto":
+	case "cpu":
+		w.NoCard = true
+	default:
+		w.Cards = []string{d}
+	}
 	for _, p := range guard.Presets {
 		if p.Name == a.settings.Guard {
 			w.RAMFloor, w.VRAMReserve = p.RAMFloor, p.VRAMFloor

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/test"
+	fynewidget "fyne.io/fyne/v2/widget"
 
 	"outcrop/app/widget"
 	"outcrop/engine/catalog"
@@ -211,5 +213,63 @@ func TestFitCards(t *testing.T) {
 	}
 	if got, want := strings.Join(names, ", "), "Arc A770 03:00, Arc A770 07:00, Arc A380, RAM"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The placements that lost are buttons: one that fits can be chosen for the
+// pack, the engine loads it again there, and the plan's choice comes back.
+func TestChoosePlacement(t *testing.T) {
+	for _, look := range []Look{LookDark, LookLight} {
+		r := newRig(t, look)
+		const name = "Qwen3-30B-A3B-Q4_K_M"
+		pl := r.packs.plans[name]
+		pl.Alternatives = append(pl.Alternatives, plan.Alternative{Placement: plan.AllVRAM, Why: "8.1 GiB short of VRAM: all weights, KV and state"})
+		r.packs.plans[name] = pl
+		p := r.packsPage()
+		e, _ := r.a.packs.named(name)
+		r.a.packs.again(e)
+		r.pump()
+		p.open(name)
+		r.a.start(e)
+		r.pump()
+		settle(r.a.win)
+		shot(t, r.a.win, "packs-placements-"+string(look))
+		buttons := func(text string) (out []*fynewidget.Button) {
+			for _, o := range test.LaidOutObjects(p.detail.body) {
+				if b, ok := o.(*fynewidget.Button); ok && b.Text == text {
+					out = append(out, b)
+				}
+			}
+			return out
+		}
+		use := buttons("Use this")
+		if len(use) != 1 { // the other one does not fit
+			t.Fatalf("%d placements can be chosen, want 1", len(use))
+		}
+		before := len(r.engine.specs)
+		test.Tap(use[0])
+		r.pump()
+		if got := r.a.settings.Placements[name]; got != string(plan.AllRAM) {
+			t.Errorf("chosen: %q", got)
+		}
+		if len(r.engine.specs) != before+1 || r.engine.specs[before].Placement != string(plan.AllRAM) {
+			t.Errorf("the engine was started with %+v", r.engine.specs[before:])
+		}
+		if w := r.a.wishes(e); w.Placement != plan.AllRAM {
+			t.Errorf("the plan is asked for %+v", w)
+		}
+		if other := r.a.spec(catalog.Entry{Name: "starter"}); other.Placement != "" {
+			t.Errorf("another pack goes to %q too", other.Placement)
+		}
+		settle(r.a.win)
+		back := buttons("Let the plan choose")
+		if len(back) != 1 {
+			t.Fatalf("%d ways back", len(back))
+		}
+		test.Tap(back[0])
+		r.pump()
+		if len(r.a.settings.Placements) != 0 {
+			t.Errorf("still chosen: %v", r.a.settings.Placements)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"outcrop/engine/catalog"
 )
 
 func (r *rig) servePage() *servePage {
@@ -135,7 +137,7 @@ func TestSettingsReachTheEngine(t *testing.T) {
 	if got.Threads != 5 || got.Context != 1024 || got.KV != "q8" || got.Guard != "busy" {
 		t.Errorf("started with %+v", got)
 	}
-	if w := r.a.wishes(); w.RAMFloor == 0 || w.Context != 1024 {
+	if w := r.a.wishes(catalog.Entry{}); w.RAMFloor == 0 || w.Context != 1024 {
 		t.Errorf("planned with %+v", w)
 	}
 	r.a.Close()

@@ -241,6 +241,27 @@ func settingTable() []setting {
 			})
 		}, func(s *Settings) bool { return s.Start != "" }, func(s *Settings) { s.Start = "" }},
 		guardSetting(),
+		{groupMemory, "VRAM limit", "GiB of each card that may be used, as if it were smaller", func(*App) string { return tr("all that is free, but for a reserve") },
+			func(a *App) fyne.CanvasObject {
+				return intField(a, a.settings.VRAMLimit, tr("no limit"), func(s *Settings, n int) { s.VRAMLimit = n; a.replan() })
+			}, func(s *Settings) bool { return s.VRAMLimit != 0 }, func(s *Settings) { s.VRAMLimit = 0 }},
+		{groupMemory, "RAM limit", "GiB of RAM that a pack may use, as if there were no more", func(*App) string { return tr("all but what stays free for others") },
+			func(a *App) fyne.CanvasObject {
+				return intField(a, a.settings.RAMLimit, tr("no limit"), func(s *Settings, n int) { s.RAMLimit = n; a.replan() })
+			}, func(s *Settings) bool { return s.RAMLimit != 0 }, func(s *Settings) { s.RAMLimit = 0 }},
+		{groupMemory, "Expert slots", "GiB of each card for the experts used most, of a pack whose experts do not all fit there", func(*App) string { return tr("what everything else leaves") },
+			func(a *App) fyne.CanvasObject {
+				return intField(a, a.settings.Slots, tr("decide for me"), func(s *Settings, n int) { s.Slots = n; a.replan() })
+			}, func(s *Settings) bool { return s.Slots != 0 }, func(s *Settings) { s.Slots = 0 }},
+		{groupMemory, "Missed experts", "who computes experts that have no slot: the processor, or the card once they have come over the link", func(*App) string { return tr("whichever is faster as measured") },
+			func(a *App) fyne.CanvasObject {
+				who := []string{"", "cpu", "copy"}
+				return choice(a, []string{tr("decide for me"), tr("the processor"), tr("the card")}, at(who, a.settings.Experts), func(i int) {
+					a.change(func(s *Settings) { s.Experts = who[i] })
+					a.replan()
+					redraw(a)
+				})
+			}, func(s *Settings) bool { return s.Experts != "" }, func(s *Settings) { s.Experts = "" }},
 		{groupChat, "Enter", "what the Enter key does in the field; the other way is with Shift or Ctrl", func(*App) string { return tr("sends") },
 			func(a *App) fyne.CanvasObject {
 				i := 0

@@ -24,7 +24,7 @@ func Make(p Pack, m Machine, w Wishes) (Plan, error) {
 	}
 	best, others := choose(p, m, w)
 	for _, o := range others {
-		best.Alternatives = append(best.Alternatives, Alternative{o.Placement, o.Fits, lost(o, best), o.Speed})
+		best.Alternatives = append(best.Alternatives, Alternative{o.Placement, o.Fits, lost(o, best, w.Placement != ""), o.Speed})
 	}
 	best.Reasons = append(reasons(p, m, w, best), best.Reasons...)
 	if !best.Fits {
@@ -55,16 +55,16 @@ func defaults(p Pack, w Wishes) Wishes {
 func choose(p Pack, m Machine, w Wishes) (best Plan, others []Plan) {
 	var tried []Plan
 	for _, place := range Placements {
-		if w.Placement != "" && place != w.Placement {
-			continue
-		}
-		if w.Placement == "" && (skip(p, place) || !w.Experts.allows(place) && !skip(p, VRAMPinned)) {
+		if place != w.Placement && (skip(p, place) || !w.Experts.allows(place) && !skip(p, VRAMPinned)) {
 			continue
 		}
 		tried = append(tried, attempt(p, m, w, place))
 	}
 	sort.SliceStable(tried, func(i, j int) bool {
 		a, b := tried[i], tried[j]
+		if w.Placement != "" && (a.Placement == w.Placement) != (b.Placement == w.Placement) {
+			return a.Placement == w.Placement // as asked, whatever the others would be
+		}
 		if a.Fits != b.Fits {
 			return a.Fits
 		}
@@ -111,7 +111,7 @@ func skip(p Pack, place Placement) bool {
 }
 
 // lost says why an option was not taken.
-func lost(o, best Plan) string {
+func lost(o, best Plan, asked bool) string {
 	switch {
 	case !o.Fits && len(o.Short) > 0 && o.Short[0].Bytes == 0:
 		return o.Short[0].Why
@@ -120,6 +120,8 @@ func lost(o, best Plan) string {
 		return fmt.Sprintf("%s short of %s: %s", size(s.Bytes), s.Where, s.Why)
 	case middle(o.Speed) < middle(best.Speed):
 		return fmt.Sprintf("slower: %s against %s", tokS(o.Speed), tokS(best.Speed))
+	case asked && middle(o.Speed) > middle(best.Speed)*1.02:
+		return fmt.Sprintf("faster, but another one is asked for: %s against %s", tokS(o.Speed), tokS(best.Speed))
 	}
 	if o.Placement == AllFile || o.Placement == VRAMFile {
 		return "no faster, and only as long as its pages stay in RAM"
