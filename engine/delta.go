@@ -13,13 +13,11 @@ import (
 //	S *= exp(g);  d = beta (v - S k);  S += d k^T;  o = S q
 //
 // Rows of S do not touch each other, so a row is taken into cache once per
-// pass and goes through all tokens there (quant.Delta).
-//
-// The chunked form (products of 64 tokens at a time) was considered for prompts
-// and not taken: per token and head of 128 it needs some 170 thousand float
-// operations where the recurrence needs 115 thousand, whose state stays in
-// registers. The recurrence also gives the same bits for every cut of a prompt,
-// so that drafts and prefix reuse change nothing.
+// pass and goes through all tokens there (quant.Delta.Rows). A prompt goes
+// through a whole head in chunks instead, as products of matrices, where those
+// are faster (quant.Delta.Chunks); the results differ by rounding, some 1e-6 of
+// a head's output. One token and windows of drafts always go row by row, so
+// that drafts change nothing.
 
 // deltaNet: y = out(norm(o) * silu(z)).
 func (m *Model) deltaNet(p *pass, l *layer) {
@@ -60,7 +58,11 @@ func (m *Model) deltaNet(p *pass, l *layer) {
 	p.tokens(l, decayAndBeta)
 	p.each((ch+convChunk-1)/convChunk, l, convolve)
 	p.tokens(l, normKeys)
-	p.each(d.valHeads*((d.dim+deltaRows-1)/deltaRows), l, deltaHead)
+	if !p.tentative && p.t >= deltaChunked && quant.ChunksPay(d.dim) {
+		p.each(d.valHeads, l, deltaChunks)
+	} else {
+		p.each(d.valHeads*((d.dim+deltaRows-1)/deltaRows), l, deltaHead)
+	}
 	p.tokens(l, gateDelta)
 	mem.keepInputs(p, d)
 	p.show("recurrence", p.att)
@@ -187,6 +189,29 @@ func deltaHead(p *pass, l *layer, i int, w *worker) {
 		x.D, x.DStride = w.pad, n
 	}
 	x.Rows(s, lo, hi)
+}
+
+// deltaChunked is how many tokens a pass must have to go in chunks.
+const deltaChunked = 64
+
+// deltaChunks runs all tokens through the state of value head h.
+func deltaChunks(p *pass, l *layer, h int, w *worker) {
+	d := &l.delta
+	n, ch := d.dim, d.channels()
+	kh := d.keyHead(h)
+	mem := &p.st.layers[l.index]
+	for r := range n {
+		mem.replay(d, p.st, h, r) // what the last window did, as far as it was right
+	}
+	x := &w.delta
+	*x = quant.Delta{
+		N: n, Tokens: p.t,
+		Q: p.uc[kh*n:], K: p.uc[(d.keyHeads+kh)*n:], KQStride: ch,
+		V: p.uc[(2*d.keyHeads+h)*n:], VStride: ch,
+		Decay: p.ab[h:], Beta: p.ab[d.valHeads+h:], GStride: 2 * d.valHeads,
+		O: p.att[h*n:], OStride: d.valHeads * n,
+	}
+	x.Chunks(mem.s[h*n*n:(h+1)*n*n], &w.chunks)
 }
 
 // gateDelta norms the heads of a token's output and multiplies the gate in.

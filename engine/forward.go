@@ -13,7 +13,8 @@ import (
 // token and p.logits the logits of the last outputs tokens.
 //
 // What one token gets does not depend on how many others are in the call or on
-// the number of workers, bit for bit.
+// the number of workers, bit for bit; but for delta nets, whose calls of 64 and
+// more tokens differ from shorter ones by rounding (delta.go).
 //
 // When ctx ends it returns between two layers; the timeline then still has its
 // old length, but recurrent states are in between.

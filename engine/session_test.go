@@ -148,7 +148,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestChunks: one pass over a prompt, several, and one token at a time agree.
+// TestChunks: one pass over a prompt, several, and one token at a time agree, to
+// the last bit but where a delta net takes long passes in chunks of its own.
 func TestChunks(t *testing.T) {
 	for _, arch := range []string{"llama", "qwen35"} {
 		path := tinySpec{arch: arch, seed: 6}.write(t)
@@ -162,8 +163,8 @@ func TestChunks(t *testing.T) {
 			if want == nil {
 				want = slices.Clone(s.fresh)
 			}
-			if !slices.Equal(s.fresh, want) {
-				t.Errorf("%s: logits in chunks of %d are %.1e away", arch, n, relative(s.fresh, want))
+			if far := relative(s.fresh, want); !slices.Equal(s.fresh, want) && (arch == "llama" || far > 3e-6) {
+				t.Errorf("%s: logits in chunks of %d are %.1e away", arch, n, far)
 			}
 		}
 	}

@@ -36,7 +36,8 @@ type worker struct {
 	cand   []candidate // indexer: blocks to choose from
 	acc    []float32   // attention: partial results
 	delta  quant.Delta // arguments of the delta net's kernel
-	row    []float32   // delta net and others: one row of state
+	chunks quant.DeltaWork
+	row    []float32 // delta net and others: one row of state
 }
 
 // pool is a fixed set of workers. run publishes a job and works on it too. Each

@@ -95,8 +95,77 @@ func exactDelta(d *Delta, start []float32, rows int) (s, o []float64) {
 	return s, o
 }
 
+// TestDeltaChunks: the chunked form is as near to the exact result as the form
+// token by token has to be, whatever the decays, and for tokens that fill no
+// chunk; nothing is written beside the results.
+func TestDeltaChunks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 5))
+	fill := func(n int, f func() float64) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(f())
+		}
+		return x
+	}
+	decays := map[string]func() float64{
+		"any":      rng.Float64,
+		"near one": func() float64 { return 1 - 0.02*rng.Float64() },
+		"one":      func() float64 { return 1 },
+		"zeros":    func() float64 { return float64(rng.IntN(3)) / 2 },
+		"tiny":     func() float64 { return 1e-30 * rng.Float64() },
+	}
+	var w DeltaWork
+	worst := 0.0
+	for _, n := range []int{16, 64, 128, 48} {
+		for _, tokens := range []int{1, 7, 31, 32, 33, 64, 100} {
+			for name, decay := range decays {
+				kq, vs, gs, os := n+7, n+3, 5, n+1
+				d := Delta{
+					N: n, Tokens: tokens, KQStride: kq, VStride: vs, GStride: gs, OStride: os, DStride: n,
+					K: fill(tokens*kq, func() float64 { return rng.NormFloat64() / math.Sqrt(float64(n)) }),
+					Q: fill(tokens*kq, func() float64 { return rng.NormFloat64() / math.Sqrt(float64(n)) }), V: fill(tokens*vs, rng.NormFloat64),
+					Decay: fill(tokens*gs, decay), Beta: fill(tokens*gs, rng.Float64),
+				}
+				start := fill(n*n, rng.NormFloat64)
+				want, wantO := exactDelta(&d, start, n)
+				eachVec(t, func(t *testing.T) {
+					s, checkS := room(start, 1)
+					o, checkO := room(make([]float32, tokens*os), 3)
+					d.O = o
+					d.Chunks(s, &w)
+					for i, v := range want {
+						far := math.Abs(float64(s[i])-v) / (1 + math.Abs(v))
+						if worst = max(worst, far); !(far <= 1e-5) {
+							t.Fatalf("decays %s, n %d, %d tokens: state %d is %v, want %v", name, n, tokens, i, s[i], v)
+						}
+					}
+					for i, v := range wantO {
+						g := float64(o[i/n*os+i%n])
+						far := math.Abs(g-v) / (1 + math.Abs(v))
+						if worst = max(worst, far); !(far <= 1e-5) {
+							t.Fatalf("decays %s, n %d, %d tokens: output %d is %v, want %v", name, n, tokens, i, g, v)
+						}
+					}
+					for i := range tokens {
+						if o[i*os+n] != 0 {
+							t.Fatalf("n %d: written past the output of token %d", n, i)
+						}
+					}
+					for _, check := range []func() error{checkS, checkO} {
+						if err := check(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+	t.Logf("farthest from the exact result: %.1e", worst)
+}
+
+// BenchmarkDelta is both forms over 512 tokens, at every level.
 func BenchmarkDelta(b *testing.B) {
-	const n, tokens = 128, 64
+	const n, tokens = 128, 512
 	x := make([]float32, 3*n*tokens)
 	for i := range x {
 		x[i] = float32(i%13) / 100
@@ -104,8 +173,20 @@ func BenchmarkDelta(b *testing.B) {
 	d := Delta{N: n, Tokens: tokens, K: x, Q: x[n:], KQStride: n, V: x, VStride: n, Decay: x, Beta: x, GStride: 1,
 		O: make([]float32, n*tokens), OStride: n, D: make([]float32, n*tokens), DStride: n}
 	s := make([]float32, n*n)
-	for b.Loop() {
-		d.Rows(s, 0, n)
+	var w DeltaWork
+	for _, l := range Levels() {
+		undo, err := Use(l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for name, run := range map[string]func(){"tokens": func() { d.Rows(s, 0, n) }, "chunks": func() { d.Chunks(s, &w) }} {
+			b.Run(l.String()+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					run()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens/n, "ns/row-token")
+			})
+		}
+		undo()
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens/n, "ns/row-token")
 }
