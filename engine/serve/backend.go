@@ -86,7 +86,7 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 	notes = append(notes, m.OnCPU()...)
 	info := p.Info()
 	b := &Backend{
-		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Residency: m.Residency, Wanted: o.Device,
+		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Residency: m.Residency, Wanted: o.Device, Idle: idleReason(o.Device, o.KernelCache, o.Plan),
 		Defaults: defaultsOf(p.File().Meta()), Loaded: time.Now(),
 		Info: wire.ModelInfo{
 			Arch: p.Arch, Path: p.Path, Bytes: p.Size(), Context: m.Context(), ContextTrain: info.Context,
@@ -188,6 +188,18 @@ func place(root fs.FS, site Site, p *engine.Pack, o *engine.Options, sp Spec) (n
 	}
 	help = append(help, "or load it all the same with --force")
 	return nil, fmt.Errorf("%s does not fit: %s; %s", p.Name, strings.Join(short, ", "), strings.Join(help, "; "))
+}
+
+// idleReason says why a plan uses no card although one was wanted; "" when it
+// does, or none was.
+func idleReason(device, cache string, pl *plan.Plan) string {
+	if device == "" || device == "cpu" || pl == nil || len(pl.Cards) > 0 {
+		return ""
+	}
+	if _, err := engine.Chosen(device, cache); err != nil {
+		return err.Error()
+	}
+	return "the plan does without it: " + strings.Join(pl.Reasons, "; ")
 }
 
 // RelayRoom is how much RAM all weights of a pack may take when copies in a

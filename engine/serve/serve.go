@@ -71,6 +71,7 @@ type Backend struct {
 	Residency func() *engine.ResidencyMap
 	// Wanted is the device that was asked for: cpu, auto, or names.
 	Wanted   string
+	Idle     string // why no card is used although one was wanted; what Telemetry says goes before
 	Defaults Defaults
 	Loaded   time.Time
 	Close    func() error // may be nil

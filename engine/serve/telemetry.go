@@ -132,8 +132,19 @@ func (t *telemetry) read() wire.Sample {
 			out.Cards = cards
 		}
 	}
+	if b != nil {
+		e.Device.Why = b.whyCPU(e.Device)
+	}
 	out.Cards = useOf(out.Cards, e.Device)
 	return out
+}
+
+// whyCPU is why the CPU computes although a card was wanted.
+func (b *Backend) whyCPU(d engine.DeviceSample) string {
+	if d.Why == "" && len(d.Each) == 0 {
+		return b.Idle
+	}
+	return d.Why
 }
 
 // useOf marks the cards that the engine runs on, with what it holds on each,
@@ -253,7 +264,7 @@ func (s *Server) engineNow() wire.Engine {
 	if t.Device.Name != "" {
 		e.Device = t.Device.Name
 	}
-	e.DeviceWhy, e.DeviceWanted = t.Device.Why, b.Wanted
+	e.DeviceWhy, e.DeviceWanted = b.whyCPU(t.Device), b.Wanted
 	if d := t.Device; d.DeviceMs > 0 {
 		e.LayerTimes = &wire.Layers{Count: d.Layers, CardMS: d.DeviceMs, CPUMS: d.CPUMs, WaitMS: d.WaitMs}
 	}

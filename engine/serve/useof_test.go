@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"outcrop/engine"
+	"outcrop/engine/plan"
 	"outcrop/engine/wire"
 )
 
@@ -49,5 +51,35 @@ func TestTiersOnTheWire(t *testing.T) {
 	w.add(110, at)
 	if got := tiers(at, &w); got.FileMS != 9 || got.WaitMS != 9 {
 		t.Errorf("ten tokens later: %+v", got)
+	}
+}
+
+// Why no card computes is told also when the plan, and not the load, left it out.
+func TestWhyNoCard(t *testing.T) {
+	cache := t.TempDir()
+	without, with := &plan.Plan{Reasons: []string{"the card is too small", "RAM is plenty"}}, &plan.Plan{Cards: []plan.CardUse{{PCI: "0000:03:00.0"}}}
+	for _, c := range []struct {
+		device string
+		pl     *plan.Plan
+		want   string
+	}{
+		{"auto", without, "no card has passed first light"},
+		{"auto", with, ""}, {"auto", nil, ""}, {"cpu", without, ""}, {"", without, ""},
+		{"none:7", without, "is not there"},
+	} {
+		got := idleReason(c.device, cache, c.pl)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.device, got, c.want)
+		}
+	}
+	b := &Backend{Idle: "planned so"}
+	if got := b.whyCPU(engine.DeviceSample{}); got != "planned so" {
+		t.Errorf("got %q", got)
+	}
+	if got := b.whyCPU(engine.DeviceSample{Why: "it broke"}); got != "it broke" {
+		t.Errorf("got %q", got)
+	}
+	if got := b.whyCPU(engine.DeviceSample{Each: []engine.DeviceUse{{Name: "H200"}}}); got != "" {
+		t.Errorf("with a card in use: %q", got)
 	}
 }
