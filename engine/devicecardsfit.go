@@ -197,7 +197,7 @@ func (m *Model) holds(d *compute.Device, lo, hi int, cpuExperts bool) error {
 		return nil // the device will say
 	}
 	n, scratch := m.needOf(lo, hi, cpuExperts), m.scratchNeed(cpuExperts)
-	if n.weights+n.weights/16+max(uploadBytes, n.cache+scratch/2) <= free {
+	if n.weights+max(uploadBytes, n.cache+scratch) <= free {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrVRAM, m.needWords(d, lo, hi, cpuExperts))

@@ -160,6 +160,7 @@ func (p *Program) printPlan(pl plan.Plan) {
 		}
 	}
 	list("Why", pl.Reasons)
+	list("Between the cards", pl.Crossing)
 	var help []string
 	for _, r := range pl.Remedies {
 		help = append(help, r.Text)

@@ -150,6 +150,10 @@ func reasons(p Pack, m Machine, w Wishes, best Plan) (out []string) {
 				n++
 			}
 		}
+		if n == 0 {
+			out = append(out, fmt.Sprintf("%s gets no layer: a turn is quicker without it", c.Name))
+			continue
+		}
 		if c.Slots > 0 {
 			out = append(out, fmt.Sprintf("%s holds %d layers and %d expert slots", c.Name, n, c.Slots))
 		} else {

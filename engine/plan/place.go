@@ -32,7 +32,8 @@ type builder struct {
 	w      Wishes
 	pl     *Plan
 	layers []Layer
-	cards  []Card  // those in use
+	cards  []Card // those in use
+	links  []Crossing
 	room   []int64 // bytes left on each for weights, after reserve and others
 	host   int64   // anonymous and pinned bytes of the engine
 	mapped int64   // bytes used through file pages
@@ -205,6 +206,7 @@ func (b *builder) split(all bool) (owner []int, missing int64) {
 	if r.CPU == len(layers) { // not even the last one
 		missing += b.p.Output
 	}
+	b.links = r.Crossing
 	at := r.CPU
 	for c, n := range r.Layers {
 		for range n {
@@ -350,10 +352,8 @@ func (b *builder) outside(i int, all bool) {
 
 // crossing names the activations that go from card to card.
 func (b *builder) crossing() {
-	for i := 1; i < len(b.pl.Layers); i++ {
-		from, to := b.pl.Layers[i-1].Card, b.pl.Layers[i].Card
-		if from != to && from >= 0 && to >= 0 {
-			b.pl.Crossing = append(b.pl.Crossing, fmt.Sprintf("after layer %d, %d bytes a token from %s to %s", i-1, 4*b.p.Width, b.cards[from].PCI, b.cards[to].PCI))
-		}
+	b.pl.Links = b.links
+	for _, x := range b.links {
+		b.pl.Crossing = append(b.pl.Crossing, x.String())
 	}
 }

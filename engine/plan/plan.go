@@ -14,8 +14,9 @@ type Plan struct {
 	RAM       Use       `json:"ram"`
 	File      Use       `json:"file"`
 	Layers    []Place   `json:"layers"`
-	// Crossing names what goes over a link between cards for each token.
-	Crossing []string `json:"crossing,omitempty"`
+	// Crossing says in words what goes from card to card, Links in numbers.
+	Crossing []string   `json:"crossing,omitempty"`
+	Links    []Crossing `json:"links,omitempty"`
 	// ExpertRAM is how many bytes of routed experts to hold as copies in RAM:
 	// all of them where RAM is their tier, else those used most, as many as
 	// there is room for; the guard may take that memory back. 0: none.

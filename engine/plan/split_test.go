@@ -176,3 +176,56 @@ func TestSplitLeavesLittle(t *testing.T) {
 		}
 	}
 }
+
+// TestMakeSplit: plans carry the cut, what crosses, and a split that was asked for.
+func TestMakeSplit(t *testing.T) {
+	var m Machine
+	for _, x := range machines {
+		if x.name == "two-a770-64g" {
+			m = x.m
+		}
+	}
+	var p Pack
+	for _, x := range packs {
+		if x.Name == "llama-8b-q4" {
+			p = x
+		}
+	}
+	held := func(pl Plan) (n [2]int) {
+		for _, l := range pl.Layers {
+			if l.Card >= 0 {
+				n[l.Card]++
+			}
+		}
+		return n
+	}
+	pl, err := Make(p, m, Wishes{})
+	if err != nil || !pl.Fits || held(pl) != [2]int{16, 16} {
+		t.Fatalf("two alike: %v layers, fits %v, %v", held(pl), pl.Fits, err)
+	}
+	want := Crossing{After: 15, From: "0000:03:00.0", To: "0000:07:00.0", Token: 4 * 4096, Chunk: 512 * 4 * 4096, Path: CrossPath}
+	if len(pl.Links) != 1 || len(pl.Crossing) != 1 {
+		t.Fatalf("crossing %+v", pl.Links)
+	}
+	if got := pl.Links[0]; got.After != want.After || got.From != want.From || got.To != want.To || got.Token != want.Token || got.Chunk != want.Chunk || got.Path != want.Path || got.TokenUS != 80 {
+		t.Errorf("crossing %+v, want %+v", got, want)
+	}
+	if pl, _ = Make(p, m, Wishes{Split: []float64{3, 1}}); held(pl) != [2]int{24, 8} || pl.Links[0].After != 23 {
+		t.Errorf("3,1: %v", held(pl))
+	}
+	if pl, _ = Make(p, m, Wishes{Split: []float64{20, 12}}); held(pl) != [2]int{20, 12} {
+		t.Errorf("20,12: %v", held(pl))
+	}
+	pl, _ = Make(p, m, Wishes{Split: []float64{1, 2, 3}, Placement: AllVRAM})
+	if pl.Fits || !strings.Contains(fmt.Sprint(pl.Short), "3 parts for 2 cards") {
+		t.Errorf("three parts for two cards: fits %v, %v", pl.Fits, pl.Short)
+	}
+	// A limit that only two cards together hold the pack under.
+	one := Wishes{Cards: []string{"0000:03:00.0"}, VRAMCaps: []int64{4 << 30}, Placement: AllVRAM}
+	if pl, _ = Make(p, m, one); pl.Fits || len(pl.Short) == 0 || pl.Short[0].Bytes <= 0 {
+		t.Errorf("one card of 4 GiB: fits %v, %v", pl.Fits, pl.Short)
+	}
+	if pl, _ = Make(p, m, Wishes{VRAMCaps: []int64{4 << 30}, Placement: AllVRAM}); !pl.Fits || held(pl)[0] == 0 || held(pl)[1] == 0 {
+		t.Errorf("two cards of 4 GiB: %v layers, %v", held(pl), pl.Short)
+	}
+}
