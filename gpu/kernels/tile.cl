@@ -57,7 +57,12 @@ FN float8 dpas_mad(__local int8 *mem, int8 a, int8 b, float8 c) {
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int m = 0; m < 8; m++)
     for (int k = 0; k < 8; k++) {
-      const uint x = ((__local uint *)(mem + sub + k))[m], y = ((const uint *)&b)[k];
+      const uint x = ((__local uint *)(mem + sub + k))[m];
+#ifdef DPAS_SWAPPED // for a test: units that differ from what the kernel believes
+      const uint y = rotate(((const uint *)&b)[k], 16u);
+#else
+      const uint y = ((const uint *)&b)[k];
+#endif
       f[m] += low_half(x) * low_half(y) + high_half(x) * high_half(y);
     }
   barrier(CLK_LOCAL_MEM_FENCE);

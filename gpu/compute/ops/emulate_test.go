@@ -29,3 +29,6 @@ func (s *Set) UseDPAS() {
 	s.extra = append(s.extra, "DPAS=1")
 	s.halfTiles = kernels.DPASTiles(8)
 }
+
+// UnitsRight is what a set asks of matrix units before it relies on them.
+func (s *Set) UnitsRight() bool { return s.unitsRight() }

@@ -59,6 +59,27 @@ func TestDPAS(t *testing.T) {
 	})
 }
 
+// TestUnitsProve: right units are found right, and units whose operands lie
+// otherwise than the kernel believes are found out.
+func TestUnitsProve(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, d *compute.Device) {
+		if d.Info().Features.Nvidia > 0 {
+			t.Skip("this card has other units")
+		}
+		b := newBench(t, d)
+		b.set.UseDPAS()
+		if !b.set.UnitsRight() {
+			t.Error("emulated units are found wrong")
+		}
+		b = newBench(t, d)
+		b.set.Define("DPAS_SWAPPED=1")
+		b.set.UseDPAS()
+		if b.set.UnitsRight() {
+			t.Error("units that take the halves of a pair the other way round are found right")
+		}
+	})
+}
+
 // halfBound is the relative RMS that products of halves may be off: weights and
 // activations are rounded to 11 bits, a scale and an offset of a block as well.
 const halfBound = 6e-4
