@@ -33,6 +33,7 @@ type cardMemory struct {
 
 // seqKey tells recorded steps apart. All else that changes lies in buffers.
 type seqKey struct {
+	turn                     int // of the layer before it, where the host has the experts; 0: the whole pass
 	tokens, outputs, context int
 	tentative                bool
 	book                     int
