@@ -413,7 +413,7 @@ func (a *App) chat() *chatPage { return a.page("chat").(*chatPage) }
 // fail shows an error as a toast; errors that belong to a place are shown
 // there instead.
 func (a *App) fail(err error) {
-	a.frame.toasts.Push(widget.Toast{State: widget.StateAct, Text: sentence(err), For: 15 * time.Second})
+	a.frame.toasts.Push(widget.Toast{State: widget.StateAct, Text: plainly(err), For: 15 * time.Second})
 }
 
 func (a *App) failIf(err error) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -376,4 +377,16 @@ func TestSlowDrawingIsPaced(t *testing.T) {
 	close(r.engine.pieces)
 	r.until("the end", func() bool { return c.stream == nil })
 	r.want("user: Count", "assistant: one two three four")
+}
+
+func TestFullDiskInWords(t *testing.T) {
+	if got := plainly(errors.New("begin conversation: database or disk is full (13)")); !strings.HasPrefix(got, "The disk that holds the conversations is full.") {
+		t.Errorf("got %q", got)
+	}
+	if got := plainly(errors.New("save: attempt to write a readonly database (8)")); !strings.Contains(got, "read-only") {
+		t.Errorf("got %q", got)
+	}
+	if got := plainly(errors.New("another")); got != "Another." {
+		t.Errorf("got %q", got)
+	}
 }
