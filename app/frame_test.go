@@ -217,6 +217,8 @@ func TestWhyTheCPU(t *testing.T) {
 	if parts := texts(r.a.frame.root); !strings.Contains(parts, "Running on the CPU") {
 		t.Error("the line is not in the window")
 	}
+	settle(r.a.win)
+	shot(t, r.a.win, "idle-card")
 	r.cards.offers = doctor.Offers{Devices: []doctor.Offer{{ID: "opencl:0", PCI: "0000:03:00.0", Passed: true}}}
 	r.a.findOffers()
 	r.pump()
