@@ -144,7 +144,11 @@ func (p *Program) printPlan(pl plan.Plan) {
 		table(p.Out, rows)
 	}
 	for _, k := range pl.Cards {
-		bar("VRAM of "+k.Name, k.Use)
+		name := "VRAM of " + k.Name
+		if len(pl.Cards) > 1 {
+			name += " " + k.PCI
+		}
+		bar(name, k.Use)
 	}
 	bar("RAM", pl.RAM)
 	bar("File", pl.File)

@@ -144,20 +144,23 @@ func reasons(p Pack, m Machine, w Wishes, best Plan) (out []string) {
 		out = append(out, fmt.Sprintf("a context of %d was asked for; the model was trained for %d and may ramble beyond", w.Context, p.Trained))
 	}
 	for i, c := range best.Cards {
-		n := 0
+		n, name := 0, c.Name
+		if len(best.Cards) > 1 {
+			name += " " + c.PCI
+		}
 		for _, l := range best.Layers {
 			if l.Card == i {
 				n++
 			}
 		}
 		if n == 0 {
-			out = append(out, fmt.Sprintf("%s gets no layer: a turn is quicker without it", c.Name))
+			out = append(out, fmt.Sprintf("%s gets no layer: a turn is quicker without it", name))
 			continue
 		}
 		if c.Slots > 0 {
-			out = append(out, fmt.Sprintf("%s holds %d layers and %d expert slots", c.Name, n, c.Slots))
+			out = append(out, fmt.Sprintf("%s holds %d layers and %d expert slots", name, n, c.Slots))
 		} else {
-			out = append(out, fmt.Sprintf("%s holds %d of %d layers", c.Name, n, len(best.Layers)))
+			out = append(out, fmt.Sprintf("%s holds %d of %d layers", name, n, len(best.Layers)))
 		}
 	}
 	if len(best.Cards) == 0 && len(m.Cards) > 0 && best.Fits {

@@ -112,6 +112,9 @@ func (b *builder) token(exp float64, measured *bool) (t tally) {
 			}
 		}
 	}
+	for _, x := range b.links {
+		t.hand += x.TokenUS / 1e6
+	}
 	if out, last := float64(b.p.Output), b.pl.Layers[len(b.layers)-1].Card; last >= 0 {
 		t.card += out / b.cards[last].Device.or(guessDevice, measured)
 	} else {
@@ -155,33 +158,56 @@ func (b *builder) prompt(measured *bool) float64 {
 	cpu := b.m.CPU.or(guessCPU, measured)
 	chunk := float64(max(b.pl.Chunk, 1))
 	absent, _ := b.missing(1)
-	var t float64
+	stages := make([]float64, 1+len(b.cards)) // the CPU, and each card
+	flows := true                             // nobody waits for anybody within a layer
 	for i, l := range b.layers {
 		if l.Draft {
 			continue
 		}
 		pl := b.pl.Layers[i]
+		t := &stages[pl.Card+1]
 		active := float64(l.Dense) + float64(l.Used)*float64(l.Expert)
 		// A chunk touches nearly every expert once.
 		touched := float64(l.Experts-pl.Slots) * float64(l.Expert) * min(1, chunk*float64(l.Used)/float64(max(l.Experts, 1)))
 		if pl.Card < 0 {
-			t += active/(cpu*batchGainCPU) + (float64(l.Dense)+touched)/cpu/chunk
+			*t += active/(cpu*batchGainCPU) + (float64(l.Dense)+touched)/cpu/chunk
 		} else {
 			c := b.cards[pl.Card]
+			flows = flows && pl.Slots == l.Experts
 			device := c.Device.or(guessDevice, measured)
-			t += active / (device * batchGainCard)
+			*t += active / (device * batchGainCard)
 			if b.pl.Placement == VRAMPinned {
-				t += touched / c.HostToDevice.or(guessLink, measured) / chunk
+				*t += touched / c.HostToDevice.or(guessLink, measured) / chunk
 			} else {
 				out := float64(l.Used) * float64(l.Expert) * (1 - hits(l, pl.Slots, 1))
-				t += out/(cpu*batchGainCPU) + touched/cpu/chunk
+				*t += out/(cpu*batchGainCPU) + touched/cpu/chunk
 			}
 		}
 		if pl.File > 0 {
-			t += touched * absent / b.m.DiskStream.or(guessStream, measured) / chunk
+			*t += touched * absent / b.m.DiskStream.or(guessStream, measured) / chunk
 		}
 	}
-	return t
+	return pipeline(stages, flows)
+}
+
+// pipeline is the time of a prompt whose pieces go through stages: all of them at
+// work at once, each with a piece of its own, where flows; the slowest sets the
+// pace, and filling and emptying takes the others' time once. There are four
+// pieces for each stage (engine: cards.piece).
+func pipeline(stages []float64, flows bool) float64 {
+	var sum, slowest, used float64
+	for _, t := range stages {
+		sum += t
+		slowest = max(slowest, t)
+		if t > 0 {
+			used++
+		}
+	}
+	if used < 2 || !flows {
+		return sum
+	}
+	pieces := 4 * used
+	return sum/pieces + slowest*(1-1/pieces)
 }
 
 func (b *builder) terms(t tally) (out []Term) {
@@ -195,6 +221,6 @@ func (b *builder) terms(t tally) (out []Term) {
 	add("link", t.link, "experts read over the link from pinned RAM")
 	absent, _ := b.missing(1)
 	add("disk", t.disk, "experts that are not in RAM, read from the file (RAM holds %.0f %% of them)", 100*(1-absent))
-	add("hand-off", t.hand, "card and CPU waiting for each other, once a layer")
+	add("hand-off", t.hand, "one waiting for the other: card and CPU once a layer, cards once for each hand-over")
 	return out
 }
