@@ -246,7 +246,7 @@ func printSample(w io.Writer, s wire.Sample) {
 		add("context", fmt.Sprintf("%d of %d tokens", e.ContextUsed, e.ContextSize))
 		add("memory by use", fmt.Sprintf("weights %s, KV %s, scratch %s, re-laid %s", size(e.Use.Weights), size(e.Use.KV), size(e.Use.Scratch), size(e.Use.Relaid)))
 		add("runs on", fmt.Sprintf("%s, %d threads, %s kernels", e.Device, e.Threads, e.Kernel))
-		if e.DeviceWhy != "" {
+		if e.DeviceWhy != "" && len(s.Cards) > 0 {
 			add("", "the CPU because "+strings.ReplaceAll(e.DeviceWhy, "\n", "; "))
 		}
 		if t := e.LayerTimes; t != nil {
