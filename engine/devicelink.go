@@ -14,8 +14,11 @@ import (
 // and runs in order, so a place is never written while it is read, and nothing
 // stays on the device afterwards.
 
-// stageBytes bounds the places.
-const stageBytes = 64 << 20
+// stageBytes and stagePlaces bound the places.
+const (
+	stageBytes  = 64 << 20
+	stagePlaces = 64
+)
 
 // linkStage are the places of a device.
 type linkStage struct {
@@ -23,7 +26,7 @@ type linkStage struct {
 	raw          *compute.Buffer // an expert as in the file: gate, up, down
 	part         int64           // bytes between them
 	gateUp, down *compute.Buffer
-	muls         map[stageShape]*ops.Mul
+	muls         map[stageShape]products
 }
 
 type stageShape struct {
@@ -34,7 +37,7 @@ type stageShape struct {
 
 // openStage takes the places that the layers of a run need.
 func (sr *slotRun) openStage(s *cardSlots) error {
-	st := &linkStage{muls: map[stageShape]*ops.Mul{}}
+	st := &linkStage{muls: map[stageShape]products{}}
 	var gateUp, down, used int64
 	for i := range sr.r.layers {
 		if sr.r.layers[i].routedOnHost == nil {
@@ -53,7 +56,7 @@ func (sr *slotRun) openStage(s *cardSlots) error {
 		return nil
 	}
 	st.part = (st.part + 511) / 512 * 512
-	st.places = int(min(max(stageBytes/(gateUp+down), min(used, 4)), 64))
+	st.places = int(min(max(stageBytes/(gateUp+down), min(used, 4)), stagePlaces))
 	var err error
 	for _, x := range []struct {
 		b *(*compute.Buffer)
@@ -73,14 +76,14 @@ func (sr *slotRun) openStage(s *cardSlots) error {
 			buf *compute.Buffer
 		}{{&k.gateUp, st.gateUp}, {&k.down, st.down}} {
 			key := stageShape{x.b.typ, x.b.rows, x.b.cols, x.buf == st.down}
-			if st.muls[key] != nil {
+			if st.muls[key].mul != nil {
 				continue
 			}
 			w, err := ops.NewWeight(x.b.typ, x.b.rows, x.b.cols, st.places, x.buf)
 			if err != nil {
 				return err
 			}
-			if st.muls[key], err = sr.r.set.Mul(w, 1); err != nil {
+			if st.muls[key], err = sr.r.products(w); err != nil {
 				return err
 			}
 		}
@@ -90,21 +93,21 @@ func (sr *slotRun) openStage(s *cardSlots) error {
 }
 
 // of gives the places as matrices of a layer.
-func (st *linkStage) of(k *slotLayer) (gateUp, down *ops.Mul) {
+func (st *linkStage) of(k *slotLayer) (gateUp, down products) {
 	return st.muls[stageShape{k.gateUp.typ, k.gateUp.rows, k.gateUp.cols, false}], st.muls[stageShape{k.down.typ, k.down.rows, k.down.cols, true}]
 }
 
 // bring copies and computes experts, as many at a time as there are places.
-func (s *cardSlots) bring(q *compute.Queue, sr *slotRun, l *layer, over []linked) error {
+func (s *cardSlots) bring(q *compute.Queue, p *pass, sr *slotRun, l *layer, over []linked) error {
 	gateUp, down := sr.stage.of(&s.layers[l.index])
 	for b := 1; len(over) > 0; b++ {
 		n := min(len(over), sr.stage.places)
 		for i, w := range over[:n] {
-			if err := sr.fetch(q, w.weightsAt, gateUp.Weight(), down.Weight(), i); err != nil {
+			if err := sr.fetch(q, w.weightsAt, gateUp.mul.Weight(), down.mul.Weight(), i); err != nil {
 				return err
 			}
 		}
-		if err := sr.batch(q, l, gateUp, down, s.ends[b-1], s.ends[b]); err != nil {
+		if err := sr.batch(q, p, l, gateUp, down, s.ends[b-1], s.ends[b]); err != nil {
 			return err
 		}
 		over = over[n:]

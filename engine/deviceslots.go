@@ -37,7 +37,20 @@ type slotBank struct {
 	rows, cols int
 	size       int64 // of one
 	buf        *compute.Buffer
-	mul        *ops.Mul // nil without slots
+	products   // nil without slots
+}
+
+// products multiply with the matrices of a bank: rows one by one, or many.
+type products struct {
+	mul  *ops.Mul
+	many *ops.MatMul // nil where prompts are short
+}
+
+func (r *run) products(w *ops.Weight) (p products, err error) {
+	if p.mul, err = r.set.Mul(w, 1); err == nil && r.c.m.chunk > ops.MaxColumns {
+		p.many, err = r.set.MatMul(w)
+	}
+	return p, err
 }
 
 // slotRun are the buffers of a device.
@@ -50,6 +63,9 @@ type slotRun struct {
 	ids     *compute.Buffer
 	ones    *compute.Buffer
 	x, y    *compute.Buffer
+	two     *compute.Buffer // gate and up of prompts; nil: none are long
+	start   *compute.Buffer // rows of a prompt, sorted by matrix
+	order   *compute.Buffer
 	acts    *ops.Acts
 	hid     map[int]*ops.Acts
 	in, out *compute.Host
@@ -145,15 +161,26 @@ func (s *cardSlots) open(sr *slotRun, count func(layer int) int, link bool) erro
 		return err
 	}
 	sr.most = m.passRows() * max(used, 1)
-	need := int64(sr.most) * int64(12+8*dim+dim*5/4)
+	need, wide, slots := int64(sr.most)*int64(16+8*dim+dim*5/4), 0, 0
 	for ff := range ffs {
 		need += int64(sr.most) * int64(ff*21/4)
+		if m.chunk > ops.MaxColumns && r.sliced(ff) {
+			wide = max(wide, 2*ff)
+		}
 	}
+	for i := range r.layers {
+		slots = max(slots, s.layers[r.layers[i].index].most)
+	}
+	need += 4 * int64(sr.most*wide)
 	sr.arena = r.dev.Arena(min(max(need/4, 1<<20), 32<<20, r.dev.MaxBuffer()))
 	for _, x := range []struct {
 		b *(*compute.Buffer)
 		n int
-	}{{&sr.idx, sr.most}, {&sr.ids, sr.most}, {&sr.ones, sr.most}, {&sr.x, sr.most * dim}, {&sr.y, sr.most * dim}} {
+	}{{&sr.idx, sr.most}, {&sr.ids, sr.most}, {&sr.ones, sr.most}, {&sr.x, sr.most * dim}, {&sr.y, sr.most * dim},
+		{&sr.two, sr.most * wide}, {&sr.order, sr.most}, {&sr.start, max(slots, stagePlaces) + 1}} {
+		if x.n == 0 {
+			continue
+		}
 		if *x.b, err = sr.arena.Alloc(4 * int64(x.n)); err != nil {
 			return err
 		}
@@ -242,7 +269,7 @@ func (s *cardSlots) resize(layer, n int) error {
 // old memory stays with the caller.
 func (b *slotBank) resize(r *run, n, keep int) error {
 	old := b.buf
-	b.buf, b.mul = nil, nil
+	b.buf, b.products = nil, products{}
 	if n == 0 {
 		return nil
 	}
@@ -255,7 +282,7 @@ func (b *slotBank) resize(r *run, n, keep int) error {
 		err = r.dev.Do(func(q *compute.Queue) error { return q.Copy(buf, 0, old, 0, b.size*int64(keep)) })
 	}
 	if err == nil {
-		b.mul, err = r.set.Mul(w, 1)
+		b.products, err = r.products(w)
 	}
 	if err != nil {
 		buf.Free()
@@ -380,27 +407,26 @@ func (s *cardSlots) start(p *pass, l *layer, expert, slot []int32, over []linked
 	}
 	s.p, s.running = p, sr
 	go func() {
-		s.done <- k.r.dev.Do(func(q *compute.Queue) error {
-			q.Leave()
+		s.done <- k.r.dev.Do(func(q *compute.Queue) error { // ends with the work
 			if n := s.ends[0]; n > 0 {
-				if err := sr.batch(q, l, k.gateUp.mul, k.down.mul, 0, n); err != nil {
+				if err := sr.batch(q, p, l, k.gateUp.products, k.down.products, 0, n); err != nil {
 					return err
 				}
 			}
 			if len(over) == 0 {
 				return nil
 			}
-			return s.bring(q, sr, l, over)
+			return s.bring(q, p, sr, l, over)
 		})
 	}()
 	return nil
 }
 
 // batch computes rows lo to hi-1 with the experts of two matrices.
-func (sr *slotRun) batch(q *compute.Queue, l *layer, gateUp, down *ops.Mul, lo, hi int) error {
-	r, n, dim := sr.r, hi-lo, sr.r.c.m.spec.dim
-	hid := sr.hid[l.expert.ff]
-	to := form(hid, down.Weight().IsFloat(), !down.Weight().IsFloat())
+func (sr *slotRun) batch(q *compute.Queue, p *pass, l *layer, gateUp, down products, lo, hi int) error {
+	r, n, dim, ff := sr.r, hi-lo, sr.r.c.m.spec.dim, l.expert.ff
+	hid := sr.hid[ff]
+	to := form(hid, down.mul.Weight().IsFloat(), !down.mul.Weight().IsFloat())
 	if err := q.WriteHost(sr.idx, 0, sr.in, 4*int64(lo), 4*int64(n)); err != nil {
 		return err
 	}
@@ -410,15 +436,43 @@ func (sr *slotRun) batch(q *compute.Queue, l *layer, gateUp, down *ops.Mul, lo, 
 	if err := r.rows.Gather(q, sr.x, r.buf.xb.X, sr.idx, n, dim); err != nil {
 		return err
 	}
-	if !gateUp.Weight().IsFloat() {
+	if !gateUp.mul.Weight().IsFloat() {
 		if err := r.quant.Run(q, sr.acts, sr.x, n, dim); err != nil {
 			return err
 		}
 	}
-	if err := gateUp.RunExperts(q, sr.acts, n, 1, sr.ids, ops.GLU{Act: int(l.act), To: to}); err != nil {
+	if p.t > ops.MaxColumns && gateUp.many != nil && sr.two != nil && r.sliced(ff) {
+		return sr.tiles(q, p, l, gateUp, down, to, lo, n)
+	}
+	if err := gateUp.mul.RunExperts(q, sr.acts, n, 1, sr.ids, ops.GLU{Act: int(l.act), To: to}); err != nil {
 		return err
 	}
-	if err := down.RunDown(q, to, n, 1, sr.ids, sr.ones, ops.Out{Y: sr.y, Ld: dim}); err != nil {
+	if err := down.mul.RunDown(q, to, n, 1, sr.ids, sr.ones, ops.Out{Y: sr.y, Ld: dim}); err != nil {
+		return err
+	}
+	return q.ReadHost(sr.out, 4*int64(lo*dim), sr.y, 0, 4*int64(n*dim))
+}
+
+// tiles is the rest of batch for a prompt: the rows of an expert share its
+// weights.
+func (sr *slotRun) tiles(q *compute.Queue, p *pass, l *layer, gateUp, down products, to *ops.Acts, lo, n int) error {
+	r, dim, ff := sr.r, sr.r.c.m.spec.dim, l.expert.ff
+	count := gateUp.mul.Weight().Count
+	if err := r.rows.Sort(q, sr.ids, n, count, sr.start, sr.order); err != nil {
+		return err
+	}
+	sl := ops.Slots{Experts: count, Order: sr.order, Start: sr.start, Div: 1, Most: p.t}
+	if err := gateUp.many.Run(q, sr.acts, n, &sl, ops.Out{Y: sr.two, Ld: 2 * ff}); err != nil {
+		return err
+	}
+	up, err := q.Slice(sr.two, 4*int64(ff), sr.two.Len()-4*int64(ff))
+	if err != nil {
+		return err
+	}
+	if err := r.rows.GLU(q, to, n, sr.two, 2*ff, up, 2*ff, int(l.act)); err != nil {
+		return err
+	}
+	if err := down.many.Run(q, to, n, &sl, ops.Out{Y: sr.y, Ld: dim}); err != nil {
 		return err
 	}
 	return q.ReadHost(sr.out, 4*int64(lo*dim), sr.y, 0, 4*int64(n*dim))
@@ -432,9 +486,6 @@ func (s *cardSlots) wait() error {
 	}
 	s.running = nil
 	if err := <-s.done; err != nil {
-		return err
-	}
-	if err := sr.r.dev.Do(func(*compute.Queue) error { return nil }); err != nil {
 		return err
 	}
 	y := asFloats(sr.out.Bytes())

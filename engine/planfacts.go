@@ -103,7 +103,7 @@ func (p *Pack) cardFacts(s *spec, out *plan.Pack) {
 		}
 		// What cardSlots keep for each row: numbers, the state, the result, and the
 		// rounded copies of both ends of the first product.
-		row := int64(12 + 8*s.dim + s.dim*5/4 + l.expert.ff*21/4)
+		row := int64(16 + 8*s.dim + s.dim*5/4 + l.expert.ff*(21/4+8))
 		c.RowSlots = max(c.RowSlots, int64(l.expert.used)*row)
 		c.FixedLink = max(c.FixedLink, stageBytes+4*out.Layers[i].OnCard.Expert)
 	}
