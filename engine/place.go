@@ -89,7 +89,7 @@ func (o Options) planned() Options {
 		switch {
 		case len(o.Plan.Cards) == 0:
 			o.Device = "cpu"
-		case o.Device != "auto":
+		case o.Device == "" || o.Device == "cpu":
 			o.Device = planDevices(o.Plan)
 		}
 	}

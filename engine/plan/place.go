@@ -64,10 +64,16 @@ func (b *builder) onCPU() {
 // pick chooses the cards, and how much room each has.
 func (b *builder) pick() bool {
 	why := "no card is present"
-	for _, c := range b.m.Cards {
-		if b.w.Cards != nil && !slices.Contains(b.w.Cards, c.PCI) {
-			continue
+	cards := b.m.Cards
+	if b.w.Cards != nil { // in their order, which is that of the layers
+		cards = nil
+		for _, pci := range b.w.Cards {
+			if i := findCard(b.m.Cards, pci); i >= 0 {
+				cards = append(cards, b.m.Cards[i])
+			}
 		}
+	}
+	for _, c := range cards {
 		if c.Backend == "" {
 			why = fmt.Sprintf("%s cannot be used: %s", c.Name, c.Unusable)
 			continue

@@ -213,6 +213,10 @@ func TestMakeSplit(t *testing.T) {
 	if pl, _ = Make(p, m, Wishes{Split: []float64{3, 1}}); held(pl) != [2]int{24, 8} || pl.Links[0].After != 23 {
 		t.Errorf("3,1: %v", held(pl))
 	}
+	turned := Wishes{Split: []float64{3, 1}, Cards: []string{"0000:07:00.0", "0000:03:00.0"}}
+	if pl, _ = Make(p, m, turned); held(pl) != [2]int{24, 8} || pl.Cards[0].PCI != "0000:07:00.0" || pl.Links[0].From != "0000:07:00.0" {
+		t.Errorf("3,1 the other way round: %v, first %s", held(pl), pl.Cards[0].PCI)
+	}
 	if pl, _ = Make(p, m, Wishes{Split: []float64{20, 12}}); held(pl) != [2]int{20, 12} {
 		t.Errorf("20,12: %v", held(pl))
 	}
