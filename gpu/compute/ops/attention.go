@@ -73,9 +73,12 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 		return nil, err
 	}
 	if s.flashUnits && !h.Q8 && h.Key <= 256 && h.Value <= 256 && h.Key%16 == 0 && h.Value%16 == 0 {
-		o.flash, err = s.load(kernels.Flash(h.Key, h.Value, h.Cap != 0), "flash")
+		if o.flash, err = s.load(kernels.Flash(h.Key, h.Value, h.Cap != 0), "flash"); err != nil {
+			o.flash = nil
+			s.noUnits(err)
+		}
 	}
-	return o, err
+	return o, nil
 }
 
 // wide tells whether a step has enough rows for the matrix units.

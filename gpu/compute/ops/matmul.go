@@ -32,37 +32,50 @@ func (s *Set) MatMul(w *Weight) (*MatMul, error) {
 	if o.tab, err = s.table(w.layout.Table); err != nil {
 		return nil, err
 	}
-	add := func(list *[]tiled, m kernels.Module, name string, t tiled) error {
-		t.k, err = s.load(m, name)
-		*list = append(*list, t)
-		return err
+	if s.proven() && w.layout.Name != "F32" {
+		if err := o.units(); err != nil {
+			o.tiles, o.half = nil, nil
+			s.noUnits(err)
+		}
 	}
-	units := s.proven() && w.layout.Name != "F32"
-	switch {
-	case units && s.byteUnits && !w.IsFloat():
-		for _, t := range kernels.Tiles {
-			if err := add(&o.tiles, kernels.MMA(w.layout), t.Name, tiled{nil, t.Rows(), t.Cols(), 256}); err != nil {
-				return nil, err
-			}
-		}
-		return o, nil
-	case units:
-		tiles := kernels.FittingTiles(w.layout, s.halfTiles)
-		for _, t := range tiles {
-			if err := add(&o.half, kernels.Half(w.layout, tiles), t.Name, tiled{nil, t.Rows(), t.Cols(), t.Items()}); err != nil {
-				return nil, err
-			}
-		}
-		name := "halve_rounded"
-		if w.IsFloat() {
-			name = "halve_floats"
-		}
-		if o.halve, err = s.load(kernels.Halve(), name); err != nil {
+	if len(o.tiles) == 0 { // also for activations without room for halves
+		k, err := s.load(kernels.MatMul(w.layout), "matmul")
+		if err != nil {
 			return nil, err
 		}
+		o.tiles = []tiled{{k, 64, 64, 256}}
 	}
-	// for activations without room for halves, or a card without matrix units
-	return o, add(&o.tiles, kernels.MatMul(w.layout), "matmul", tiled{nil, 64, 64, 256})
+	return o, nil
+}
+
+// units loads the kernels for matrix units.
+func (o *MatMul) units() error {
+	s, w := o.set, o.w
+	if s.byteUnits && !w.IsFloat() {
+		for _, t := range kernels.Tiles {
+			k, err := s.load(kernels.MMA(w.layout), t.Name)
+			if err != nil {
+				return err
+			}
+			o.tiles = append(o.tiles, tiled{k, t.Rows(), t.Cols(), 256})
+		}
+		return nil
+	}
+	tiles := kernels.FittingTiles(w.layout, s.halfTiles)
+	for _, t := range tiles {
+		k, err := s.load(kernels.Half(w.layout, tiles), t.Name)
+		if err != nil {
+			return err
+		}
+		o.half = append(o.half, tiled{k, t.Rows(), t.Cols(), t.Items()})
+	}
+	name := "halve_rounded"
+	if w.IsFloat() {
+		name = "halve_floats"
+	}
+	var err error
+	o.halve, err = s.load(kernels.Halve(), name)
+	return err
 }
 
 const mmExperts = 8

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"outcrop/gpu/compute"
@@ -40,9 +41,25 @@ func (s *Set) proven() bool {
 	s.tryUnits = false
 	s.mu.Unlock()
 	if first && !s.unitsRight() {
-		s.matrixUnits = false
+		s.noUnits(errors.New("the matrix units of this device gave wrong products; prompts are slower without them"))
 	}
 	return s.matrixUnits
+}
+
+// noUnits turns matrix units off. A driver without a compiler has no kernels for
+// them, for example.
+func (s *Set) noUnits(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.matrixUnits, s.flashUnits, s.unitsErr = false, false, why
+}
+
+// UnitsProblem says why the matrix units of the device are not used; nil: they
+// are, or it has none.
+func (s *Set) UnitsProblem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unitsErr
 }
 
 func (s *Set) unitsRight() bool {
