@@ -9,7 +9,7 @@ func All(lanes int) []Module {
 	for _, set := range [][]Layout{floats, layouts} {
 		for _, l := range set {
 			for _, n := range Columns {
-				list = append(list, Mul(l, n))
+				list = append(list, Mul(l, n, lanes))
 			}
 			list = append(list, MatMul(l))
 			if !l.Float() {

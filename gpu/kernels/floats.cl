@@ -41,6 +41,10 @@ UNPACK {
 }
 #endif
 
+#define PLANE_A (8 * UNIT * VALUE_BYTES) // as formats.cl has it, for eight units
+#define PLANE_B 0
+#define PLANE_C 0
+
 FN planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
   planes p;
   p.a = w + u * (UNIT * VALUE_BYTES);
@@ -51,8 +55,8 @@ FN planes planes_at(CGLOBAL uchar *w, ulong n, ulong u) {
 
 FN xunit x_at(CGLOBAL float4 *x, CGLOBAL uint2 *none, int upr, int col, int u) {
   xunit v;
-  v.a = x[2 * (col * upr + u)];
-  v.b = x[2 * (col * upr + u) + 1];
+  v.a = as_float4(act4(x + 2 * (col * upr + u)));
+  v.b = as_float4(act4(x + 2 * (col * upr + u) + 1));
   return v;
 }
 

@@ -7,7 +7,8 @@
 // exception: the base-3 digits of TQ1_0 become pairs, 66 bytes for 54, as taking
 // them apart at every use cost four times the time.) repack.cl moves them; LAYOUT in layout.go must say the same as PLANE_* here.
 //
-//   nibbles  16 bytes: byte i holds value i (low half) and value 16+i (high)
+//   nibbles  16 bytes: byte i holds value i (low half) and value 16+i (high); of
+//            formats with a table of levels nibble i is value i
 //   pairs     8 bytes: word w, byte b, pair k is value 16w + 4k + b
 //   bits      4 bytes: byte b, bit f is value 4f + b
 //
@@ -53,8 +54,26 @@ typedef struct {
 #elif FORMAT == 19 || FORMAT == 29
 #define TABLE 4096
 #endif
-#ifdef TABLE
+// On NVIDIA the three levels of IQ1 are picked by prmt: the table holds a nibble
+// a value, half the bytes.
+#if defined(NVIDIA) && (FORMAT == 19 || FORMAT == 29)
 #define TAB __local const uint
+#define TAB1 __local const uchar
+FN uint four_nibbles(uint v) { // 8, 16, 24 in each byte to 0, 1, 2 in each nibble
+  v = (v >> 3 & 0x03030303) - 0x01010101;
+  v = (v | v >> 4) & 0x00ff00ff;
+  return (v | v >> 8) & 0xffff;
+}
+#define TABLE_BEGIN_(waves)                                                                        \
+  __local uint tab[TABLE / 2];                                                                     \
+  for (int i = get_local_id(0); i < TABLE / 2; i += (waves) * LANES) {                             \
+    const uint2 v = ((CGLOBAL uint2 *)gtab)[i];                                                    \
+    tab[i] = four_nibbles(v.x) | four_nibbles(v.y) << 16;                                          \
+  }                                                                                                \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#elif defined(TABLE)
+#define TAB __local const uint
+#define TAB1 __local const uchar
 #define TABLE_BEGIN_(waves)                                                                                              \
   __local uint tab[TABLE] __attribute__((aligned(16)));                                                                  \
   for (int i = get_local_id(0); i < TABLE / 4; i += (waves) * LANES) vstore4(((CGLOBAL uint4 *)gtab)[i], i, tab);          \
@@ -72,17 +91,47 @@ FN uint byte_at(CGLOBAL uchar *p, int i) { return *(volatile CGLOBAL uchar *)(p 
 FN uint byte_at(CGLOBAL uchar *p, int i) { return p[i]; }
 #endif
 FN ushort two_bytes_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL ushort *)p)[i]; }
+#if defined(STREAM) && defined(NVIDIA) // read once: leaves no trace in the first cache
+#define LOAD_ONCE "ld.global.nc.L1::no_allocate."
+FN uint word_at(CGLOBAL uchar *p, int i) {
+  uint v;
+  __asm__ volatile(LOAD_ONCE "u32 %0, [%1];" : "=r"(v) : "l"((CGLOBAL uint *)p + i));
+  return v;
+}
+FN uint2 two_at(CGLOBAL uchar *p, int i) {
+  uint2 v;
+  __asm__ volatile(LOAD_ONCE "v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"((CGLOBAL uint2 *)p + i));
+  return v;
+}
+FN uint4 four_at(CGLOBAL uchar *p, int i) {
+  uint4 v;
+  __asm__ volatile(LOAD_ONCE "v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"((CGLOBAL uint4 *)p + i));
+  return v;
+}
+#else
 FN uint word_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint *)p)[i]; }
 FN uint2 two_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint2 *)p)[i]; }
-FN uint4 four_at(CGLOBAL uchar *p, int i) {
-#ifdef STREAM
-  uint4 v;
-  __asm__("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"((CGLOBAL uint4 *)p + i));
-  return v;
-#else
-  return ((CGLOBAL uint4 *)p)[i];
+FN uint4 four_at(CGLOBAL uchar *p, int i) { return ((CGLOBAL uint4 *)p)[i]; }
 #endif
+
+// Activations. A launch that began early must not have read them before its
+// WAIT, nor through a path that may hold what lay there before: so on NVIDIA
+// these are plain loads that keep their place.
+#ifdef NVIDIA
+FN uint4 act4(CGLOBAL void *p) {
+  uint4 v;
+  __asm__ volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+  return v;
 }
+FN uint2 act2(CGLOBAL void *p) {
+  uint2 v;
+  __asm__ volatile("ld.global.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p) : "memory");
+  return v;
+}
+#else
+#define act4(p) (*(CGLOBAL uint4 *)(p))
+#define act2(p) (*(CGLOBAL uint2 *)(p))
+#endif
 
 FN void nibbles(unit *o, uint4 v) {
   o->q[0] = v.x & 0x0f0f0f0f;
@@ -126,8 +175,19 @@ FN void one_scale(unit *o, float s, float m) {
   o->m1 = m;
 }
 
-// Four bits to four bytes of 0 or 0xff.
+// Four bits to four bytes of 0 or 0xff. On NVIDIA prmt spreads the uppermost bit
+// of each byte over it.
+#ifdef NVIDIA
+FN uint top_bits(uint v) {
+  uint r;
+  __asm__("prmt.b32 %0, %1, %1, 0xba98;" : "=r"(r) : "r"(v));
+  return r;
+}
+FN uint spread_signs(uint bits) { return top_bits((bits & 15) * 0x10204080); }
+#else
+FN uint top_bits(uint v) { return (v >> 7 & 0x01010101) * 255; }
 FN uint spread_signs(uint bits) { return ((bits & 15) * 0x00204081 & 0x01010101) * 255; }
+#endif
 
 // Eight magnitudes of 1..127 with a minus where a bit of s is set.
 FN void put_signed(unit *o, int at, uint2 v, uint s) {
@@ -142,44 +202,38 @@ FN uint signs7(uint s) {
   return s | (popcount(s) & 1) << 7;
 }
 
-// Sixteen levels of a byte each, looked up for eight nibbles of w: low halves
-// to *lo, high halves to *hi.
+// Sixteen levels of a byte each, looked up for the eight nibbles of w, in order.
 FN void levels(uint w, uint t0, uint t1, uint t2, uint t3, int *lo, int *hi) {
 #ifdef NVIDIA
   // prmt picks bytes by number; bit 3 of a number means something else there,
   // so it chooses between the two results afterwards
-  uint a, b, l, h;
-  uint w7 = w & 0x77777777, w8 = (w & 0x88888888) >> 1 | 0x32103210;
+  uint a, b;
+  uint w7 = w & 0x77777777, w8 = (w >> 1 & 0x44444444) | 0x32103210;
   __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(a) : "r"(t0), "r"(t1), "r"(w7));
   __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(b) : "r"(t2), "r"(t3), "r"(w7));
-  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(l) : "r"(a), "r"(b), "r"(w8));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(*lo) : "r"(a), "r"(b), "r"(w8));
   w7 >>= 16;
   w8 >>= 16;
   __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(a) : "r"(t0), "r"(t1), "r"(w7));
   __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(b) : "r"(t2), "r"(t3), "r"(w7));
-  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(h) : "r"(a), "r"(b), "r"(w8));
-  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(*lo) : "r"(l), "r"(h), "r"(0x6420));
-  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(*hi) : "r"(l), "r"(h), "r"(0x7531));
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(*hi) : "r"(a), "r"(b), "r"(w8));
 #else
-  const uint t[4] = {t0, t1, t2, t3};
-  uint l = 0, h = 0;
-  for (int i = 0; i < 4; i++) {
-    uint n = w >> 8 * i & 15, k = w >> (8 * i + 4) & 15;
-    uint tn = n < 8 ? (n < 4 ? t0 : t1) : (n < 12 ? t2 : t3);
-    uint tk = k < 8 ? (k < 4 ? t0 : t1) : (k < 12 ? t2 : t3);
-    l |= (tn >> 8 * (n & 3) & 255) << 8 * i;
-    h |= (tk >> 8 * (k & 3) & 255) << 8 * i;
+  uint v[2] = {0, 0};
+  for (int i = 0; i < 8; i++) {
+    uint n = w >> 4 * i & 15;
+    uint t = n < 8 ? (n < 4 ? t0 : t1) : (n < 12 ? t2 : t3);
+    v[i >> 2] |= (t >> 8 * (n & 3) & 255) << 8 * (i & 3);
   }
-  *lo = l;
-  *hi = h;
+  *lo = v[0];
+  *hi = v[1];
 #endif
 }
 
 FN void all_levels(unit *o, uint4 v, uint t0, uint t1, uint t2, uint t3) {
-  levels(v.x, t0, t1, t2, t3, &o->q[0], &o->q[4]);
-  levels(v.y, t0, t1, t2, t3, &o->q[1], &o->q[5]);
-  levels(v.z, t0, t1, t2, t3, &o->q[2], &o->q[6]);
-  levels(v.w, t0, t1, t2, t3, &o->q[3], &o->q[7]);
+  levels(v.x, t0, t1, t2, t3, &o->q[0], &o->q[1]);
+  levels(v.y, t0, t1, t2, t3, &o->q[2], &o->q[3]);
+  levels(v.z, t0, t1, t2, t3, &o->q[4], &o->q[5]);
+  levels(v.w, t0, t1, t2, t3, &o->q[6], &o->q[7]);
 }
 
 // -127 -104 -83 -65 | -49 -35 -22 -10 | 1 13 25 38 | 53 69 89 113
@@ -187,27 +241,47 @@ FN void all_levels(unit *o, uint4 v, uint t0, uint t1, uint t2, uint t3) {
 // twice E2M1: 0 1 2 3 | 4 6 8 12 | 0 -1 -2 -3 | -4 -6 -8 -12
 #define LEVELS_E2M1 0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc
 
+// A whole number of less than 2^23 as a float.
+#ifdef NVIDIA
+FN float small_float(uint v) { return as_float(v | 0x4b000000) - 8388608.0f; }
+#else
+#define small_float(v) ((float)(v))
+#endif
+
 // The 16 bytes of a super-block of Q4_K and Q5_K: d, m, then for each of eight
-// units the low four bits of scale and offset in a byte, and the upper two of
-// each in a nibble.
-FN void scales_k(unit *o, uint4 v, int g) {
-  uint lo = (g < 4 ? v.y : v.z) >> 8 * (g & 3), hi = v.w >> 4 * g;
-  one_scale(o, half_bits((ushort)v.x) * (float)((lo & 15) | (hi & 3) << 4),
-            -half_bits((ushort)(v.x >> 16)) * (float)((lo >> 4 & 15) | (hi >> 2 & 3) << 4));
+// units a byte with the scale in its low six bits and the upper two of the offset,
+// and a nibble with the lower four of the offset.
+FN void scales_k(unit *o, uint dm, uint low, uint hi, int g) {
+  low >>= 8 * (g & 3);
+  hi >>= 4 * g;
+  one_scale(o, half_bits((ushort)dm) * small_float(low & 63), -half_bits((ushort)(dm >> 16)) * small_float((low >> 2 & 0x30) | (hi & 15)));
 }
 
 FN float quarter_scale(float d, uint s) { return d * (0.5f + (float)s) * 0.25f; }
 
 FN uint2 grid8(TAB *tab, uint n) { return vload2(n, tab); }
 
-// A vector of an IQ1 grid (bytes 8, 16, 24 for -1, 0, 1), times eight and moved
-// by one up or down.
-FN void put_moved(unit *o, int at, uint2 v, uint down) {
-  // v - 15 or v - 17, byte by byte without borrows
-  uint k = (113 - 2 * down) * 0x01010101;
-  o->q[at] = (v.x + k) ^ 0x80808080;
-  o->q[at + 1] = (v.y + k) ^ 0x80808080;
+// A vector of an IQ1 grid by its number (bytes 8, 16, 24 for -1, 0, 1), times
+// eight and moved by one up or down. n is eight bits at place k of lo, and three
+// of hi from bit `at` on.
+#ifdef NVIDIA
+FN void put_moved(unit *o, TAB *tab, int k, uint lo, uint hi, int at, uint down) {
+#if FORMAT == 19 || FORMAT == 29
+  const uint off = (k ? lo >> (8 * k - 2) : lo << 2) & 0x3fc, top = (at > 10 ? hi >> (at - 10) : hi << (10 - at)) & 0x1c00;
+  const uint n = *(TAB *)((TAB1 *)tab + (off | top)), levels = down ? 0x07fff7 : 0x0901f9;
+  __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(o->q[2 * k]) : "r"(levels), "r"(n));
+  __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(o->q[2 * k + 1]) : "r"(levels), "r"(n >> 16));
+#endif
 }
+#else
+FN void put_moved(unit *o, TAB *tab, int k, uint lo, uint hi, int at, uint down) {
+  const uint2 v = grid8(tab, (lo >> 8 * k & 255) | (hi >> at & 7) << 8);
+  // v - 15 or v - 17, byte by byte without borrows
+  const uint d = (113 - 2 * down) * 0x01010101;
+  o->q[2 * k] = (v.x + d) ^ 0x80808080;
+  o->q[2 * k + 1] = (v.y + d) ^ 0x80808080;
+}
+#endif
 
 #if FORMAT == 0 || FORMAT == 1 || FORMAT == 30 // F32, F16, BF16: see floats.cl
 #elif FORMAT == 2 // Q4_0
@@ -334,10 +408,10 @@ UNPACK {
   pairs(o, r->a);
   uint s = r->b;
   float d = half_bits((ushort)r->c), m = -half_bits((ushort)(r->c >> 16));
-  o->s0 = d * (float)(s & 15);
-  o->m0 = m * (float)(s >> 4 & 15);
-  o->s1 = d * (float)(s >> 8 & 15);
-  o->m1 = m * (float)(s >> 12);
+  o->s0 = d * small_float(s & 15);
+  o->m0 = m * small_float(s >> 4 & 15);
+  o->s1 = d * small_float(s >> 8 & 15);
+  o->m1 = m * small_float(s >> 12);
 }
 
 #elif FORMAT == 11 // Q3_K: plane c holds d, a byte of low scale bits for each unit, a nibble of upper bits
@@ -364,8 +438,8 @@ UNPACK {
   int g = u & 7;
   float d = half_bits(r->c);
   uint lo = r->lo >> 8 * (g & 1), hi = r->hi >> 4 * (g & 3);
-  o->s0 = d * (float)((int)((lo & 15) | (hi & 3) << 4) - 32);
-  o->s1 = d * (float)((int)((lo >> 4 & 15) | (hi >> 2 & 3) << 4) - 32);
+  o->s0 = d * (small_float((lo & 15) | (hi << 4 & 0x30)) - 32);
+  o->s1 = d * (small_float((lo >> 4 & 15) | (hi << 2 & 0x30)) - 32);
   o->m0 = -4.0f * o->s0;
   o->m1 = -4.0f * o->s1;
 }
@@ -385,7 +459,7 @@ FETCH {
 }
 UNPACK {
   nibbles(o, r->a);
-  scales_k(o, r->b, u & 7);
+  scales_k(o, r->b.x, u & 4 ? r->b.z : r->b.y, r->b.w, u & 7);
 }
 
 #elif FORMAT == 13 // Q5_K
@@ -405,7 +479,7 @@ FETCH {
 UNPACK {
   nibbles(o, r->a);
   add_bits(o, r->b, 4);
-  scales_k(o, r->c, u & 7);
+  scales_k(o, r->c.x, u & 4 ? r->c.z : r->c.y, r->c.w, u & 7);
 }
 
 #elif FORMAT == 14 // Q6_K: plane c holds d and the 16 scales, 18 bytes
@@ -479,7 +553,7 @@ UNPACK {
   o->m1 = 0;
 }
 
-#elif FORMAT == 22 // IQ2_S: plane a: 4 bytes of numbers, 4 of signs; b: upper bits, scales
+#elif FORMAT == 22 // IQ2_S: plane a: 4 bytes of numbers, signs (bits); b: upper bits, scales
 #define BLOCK_BYTES 82
 #define BLOCK_UNITS 8
 #define PLANE_A 64
@@ -495,7 +569,12 @@ FETCH {
 }
 UNPACK {
   uint w = r->b;
-  for (int k = 0; k < 4; k++) put_signed(o, 2 * k, grid8(tab, (r->a.x >> 8 * k & 255) | (w >> 2 * k & 3) << 8), r->a.y >> 8 * k);
+  for (int k = 0; k < 4; k++) {
+    const uint2 v = grid8(tab, (r->a.x >> 8 * k & 255) | (w << (8 - 2 * k) & 0x300));
+    const uint m = top_bits(r->a.y << (7 - 2 * k)), n = top_bits(r->a.y << (6 - 2 * k));
+    o->q[2 * k] = (v.x ^ m) + (m & 0x01010101);
+    o->q[2 * k + 1] = (v.y ^ n) + (n & 0x01010101);
+  }
   float d = half_bits(r->c);
   o->s0 = quarter_scale(d, w >> 8 & 15);
   o->s1 = quarter_scale(d, w >> 12);
@@ -525,7 +604,7 @@ UNPACK {
   one_scale(o, half_bits(r->c) * (0.5f + (float)(r->b >> 28)) * 0.5f, 0);
 }
 
-#elif FORMAT == 21 // IQ3_S: plane b signs; c: d, 8 bytes of ninth bits, 4 of scales
+#elif FORMAT == 21 // IQ3_S: plane b signs (bits); c: d, 8 bytes of ninth bits, 4 of scales
 #define BLOCK_BYTES 110
 #define BLOCK_UNITS 8
 #define PLANE_A 64
@@ -543,15 +622,16 @@ FETCH {
   o->s = two_bytes_at(p.c, k + 5 + ((u & 7) >> 2));
 }
 UNPACK {
-  int g = u & 7;
-  uint h = r->h >> 8 * (g & 1);
-  uint s = r->s >> 4 * (g & 3) & 15;
-  for (int k = 0; k < 4; k++) {
-    uint n = (k < 2 ? r->a.x : r->a.y) >> 16 * (k & 1);
-    uint2 e = (uint2)(tab[(n & 255) | (h >> 2 * k & 1) << 8], tab[(n >> 8 & 255) | (h >> (2 * k + 1) & 1) << 8]);
-    put_signed(o, 2 * k, e, r->b >> 8 * k);
+  const int g = u & 7;
+  const uint h = r->h >> 8 * (g & 1);
+  for (int k = 0; k < 8; k++) {
+    // numbers of nine bits, as offsets into the table
+    const uint n = (k < 4 ? r->a.x : r->a.y), at = 8 * (k & 3);
+    const uint off = (at ? n >> (at - 2) : n << 2) & 0x3fc;
+    const uint v = *(TAB *)((TAB1 *)tab + (off | (h << (10 - k) & 0x400)));
+    o->q[k] = v ^ (top_bits(r->b << (7 - k)) & 0xfefefefe); // values are odd: all bits but the lowest turn
   }
-  one_scale(o, half_bits(r->c) * (float)(1 + 2 * s), 0);
+  one_scale(o, half_bits(r->c) * (float)(1 + 2 * (r->s >> 4 * (g & 3) & 15)), 0);
 }
 
 #elif FORMAT == 19 // IQ1_S
@@ -570,7 +650,7 @@ FETCH {
 }
 UNPACK {
   uint w = r->b;
-  for (int k = 0; k < 4; k++) put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (w >> 3 * k & 7) << 8), w >> 15);
+  for (int k = 0; k < 4; k++) put_moved(o, tab, k, r->a, w, 3 * k, w >> 15);
   one_scale(o, half_bits(r->c) * (float)(2 * (w >> 12 & 7) + 1) * 0.125f, 0);
 }
 
@@ -589,10 +669,7 @@ FETCH {
   o->c = two_at(p.c, u >> 3);
 }
 UNPACK {
-  for (int k = 0; k < 4; k++) {
-    uint n = r->b >> 4 * k;
-    put_moved(o, 2 * k, grid8(tab, (r->a >> 8 * k & 255) | (n & 7) << 8), n >> 3 & 1);
-  }
+  for (int k = 0; k < 4; k++) put_moved(o, tab, k, r->a, r->b, 4 * k, r->b >> (4 * k + 3) & 1);
   float d = half_bits((ushort)((r->c.x >> 12 & 15) | (r->c.x >> 28) << 4 | (r->c.y >> 12 & 15) << 8 | (r->c.y >> 28) << 12));
   int g = u & 7;
   /* groups of 16: 2g and 2g+1, four to a word of 16 bits */ uint w = (g < 4 ? r->c.x : r->c.y) >> 16 * (g >> 1 & 1) >> 6 * (g & 1);
@@ -750,6 +827,45 @@ UNPACK {
 }
 #endif
 
+// Products whose lanes take units that follow each other, lane l one of number l
+// modulo 8, can share what belongs to eight of them: a lane fetches a word of the
+// 16 bytes, and gets the others from its neighbours. That leaves registers for
+// more fetches on their way. LRAW, fetch_lane and unpack_lane are for those; the
+// whole wave must reach unpack_lane.
+#if defined(NVIDIA) && (FORMAT == 12 || FORMAT == 13)
+FN uint neighbour(uint v, int n) { // v of lane n of each eight
+  uint r;
+  __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x181f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(n));
+  return r;
+}
+#if FORMAT == 12
+typedef struct { uint4 a; uint s; } lraw;
+#else
+typedef struct { uint4 a; uint b, s; } lraw;
+#endif
+FN void fetch_lane(lraw *o, planes p, int u, int lane) {
+  o->a = four_at(p.a, u);
+#if FORMAT == 12
+  o->s = word_at(p.b, (u >> 3) * 4 + (lane & 3));
+#else
+  o->b = word_at(p.b, u);
+  o->s = word_at(p.c, (u >> 3) * 4 + (lane & 3));
+#endif
+}
+FN void unpack_lane(unit *o, const lraw *r, int lane, TAB *tab) {
+  nibbles(o, r->a);
+#if FORMAT == 13
+  add_bits(o, r->b, 4);
+#endif
+  scales_k(o, neighbour(r->s, 0), neighbour(r->s, 1 + (lane >> 2 & 1)), neighbour(r->s, 3), lane & 7);
+}
+#define LRAW lraw
+#else
+#define LRAW raw
+#define fetch_lane(o, p, u, lane) fetch(o, p, u)
+#define unpack_lane(o, r, lane, tab) unpack(o, r, lane, tab)
+#endif
+
 // Four small numbers, each less bias.
 FN uint less(uint q, uint bias) { return ((q | 0x80808080) - bias * 0x01010101) ^ 0x80808080; }
 
@@ -777,15 +893,42 @@ typedef CGLOBAL uint4 xvalues;
 FN xunit x_at(CGLOBAL uint4 *xq, CGLOBAL uint2 *xm, int upr, int col, int u) {
   xunit x;
   const int at = col * upr;
-  x.a = xq[2 * at + u];
-  x.b = xq[2 * at + upr + u];
-  x.m = xm[at + u];
+  x.a = act4(xq + 2 * at + u);
+  x.b = act4(xq + 2 * at + upr + u);
+  x.m = act2(xm + at + u);
   return x;
 }
 
+// Two shorts of a times the two low signed bytes of b, plus c.
+#ifdef NVIDIA
+FN int dot2(int a, int b, int c) {
+  int r;
+  __asm__("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+  return r;
+}
+#else
+FN int dot2(int a, int b, int c) { return c + (short)a * (char)b + (short)(a >> 16) * (char)(b >> 8); }
+#endif
+
+// Sums of a unit, less than 2^22 either way, begin at SUM0 and become floats by
+// sum_float: where 2^23 + 2^22 is the start, one float subtraction converts.
+#ifdef NVIDIA
+#define SUM0 0x4b400000
+FN float sum_float(int s) { return as_float(s) - 12582912.0f; }
+#else
+#define SUM0 0
+#define sum_float(s) ((float)(s))
+#endif
+
+// The product of a unit: with BIAS the sums begin with -BIAS times the sum of
+// the activations, and no offset is left.
 FN float dot_unit(const unit *w, const xunit *x) {
 #if SCALES == 1
-  int s = 0;
+#ifdef BIAS
+  int s = dot2(x->m.y, (256 - BIAS) * 0x0101, SUM0);
+#else
+  int s = SUM0;
+#endif
   s = dot4(w->q[0], x->a.x, s);
   s = dot4(w->q[1], x->a.y, s);
   s = dot4(w->q[2], x->a.z, s);
@@ -794,9 +937,13 @@ FN float dot_unit(const unit *w, const xunit *x) {
   s = dot4(w->q[5], x->b.y, s);
   s = dot4(w->q[6], x->b.z, s);
   s = dot4(w->q[7], x->b.w, s);
-  float v = w->s0 * (float)s;
+  float v = w->s0 * sum_float(s);
 #else
-  int s = 0, t = 0;
+#ifdef BIAS
+  int s = dot2(x->m.y, 256 - BIAS, SUM0), t = dot2(x->m.y, (256 - BIAS) << 8, SUM0);
+#else
+  int s = SUM0, t = SUM0;
+#endif
   s = dot4(w->q[0], x->a.x, s);
   s = dot4(w->q[1], x->a.y, s);
   s = dot4(w->q[2], x->a.z, s);
@@ -805,12 +952,14 @@ FN float dot_unit(const unit *w, const xunit *x) {
   t = dot4(w->q[5], x->b.y, t);
   t = dot4(w->q[6], x->b.z, t);
   t = dot4(w->q[7], x->b.w, t);
-  float v = w->s0 * (float)s + w->s1 * (float)t;
+  float v = w->s0 * sum_float(s) + w->s1 * sum_float(t);
 #endif
+#ifndef BIAS
 #if OFFSETS == 1
-  v += w->m0 * (float)((short)x->m.y + (short)(x->m.y >> 16));
+  v += w->m0 * sum_float(dot2(x->m.y, 0x0101, SUM0));
 #elif OFFSETS == 2
-  v += w->m0 * (float)(short)x->m.y + w->m1 * (float)(short)(x->m.y >> 16);
+  v += w->m0 * sum_float(dot2(x->m.y, 0x0001, SUM0)) + w->m1 * sum_float(dot2(x->m.y, 0x0100, SUM0));
+#endif
 #endif
   return as_float(x->m.x) * v;
 }

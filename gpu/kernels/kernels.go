@@ -173,24 +173,3 @@ func MMA(l Layout) Module {
 
 // Columns are the column counts that there are Mul modules for.
 var Columns = []int{1, 2, 4, 8}
-
-// Mul multiplies weights of a format with up to `columns` columns: mulvec and
-// mulglu with the count in their name, and for one column muldown. A module for
-// each count, as a model that drafts nothing needs one only.
-func Mul(l Layout, columns int) Module {
-	depth := 2 // fetches on their way; with more columns there is work to hide them
-	if columns > 1 {
-		depth = 1
-	}
-	m := Module{
-		Name:    fmt.Sprintf("mul_%s_%d_%d", l.word(), columns, l.Rows),
-		Large:   columns > 1,
-		Text:    join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + times("mulglu.cl", columns),
-		Waits:   true,
-		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", l.Rows), "WAVES=4", fmt.Sprintf("DEPTH=%d", depth)},
-	}
-	if columns == 1 {
-		m.Text += join("muldown.cl")
-	}
-	return m
-}

@@ -21,7 +21,7 @@ func TestOcloc(t *testing.T) {
 	}
 	q4k, _ := kernels.LayoutOf(12)
 	q6k, _ := kernels.LayoutOf(14)
-	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Sample(), kernels.Halve(), kernels.Delta(128), kernels.Chunks(128), kernels.Mul(q4k, 1), kernels.Mul(q6k, 1), kernels.Mul(q4k, 8), kernels.MatMul(q4k)}
+	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Sample(), kernels.Halve(), kernels.Delta(128), kernels.Chunks(128), kernels.Mul(q4k, 1, 8), kernels.Mul(q6k, 1, 8), kernels.Mul(q4k, 8, 8), kernels.MatMul(q4k)}
 	for _, dev := range []struct {
 		name, lanes string
 		value       int

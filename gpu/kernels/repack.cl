@@ -14,6 +14,23 @@ FN void put16(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s) {
   ((GLOBAL uint4 *)p)[u] = (uint4)(raw4(s, 0), raw4(s, 4), raw4(s, 8), raw4(s, 12));
 }
 
+// The low halves of eight bytes at s, or the high ones (from bit `at`), one after the other.
+FN uint nibbles8(CGLOBAL uchar *s, int at) {
+  uint w[2];
+  for (int j = 0; j < 2; j++) {
+    w[j] = raw4(s, 4 * j) >> at & 0x0f0f0f0f;
+    w[j] = (w[j] | w[j] >> 4) & 0x00ff00ff;
+    w[j] = (w[j] | w[j] >> 8) & 0xffff;
+  }
+  return w[0] | w[1] << 16;
+}
+
+// 16 bytes that hold value i in the low half of byte i and value 16+i in the high
+// one, to nibbles in order.
+FN void put_levels(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s) {
+  ((GLOBAL uint4 *)p)[u] = (uint4)(nibbles8(s, 0), nibbles8(s + 8, 0), nibbles8(s, 4), nibbles8(s + 8, 4));
+}
+
 // Gathers 32 nibbles: value i is the low or high half (from bit `at`) of byte i
 // of s.
 FN void put_nibbles32(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s, int at) {
@@ -61,8 +78,8 @@ FN void put_scales_k(GLOBAL uchar *p, ulong super, CGLOBAL uchar *s) {
       sc = (s[8 + g] & 15) | s[g] >> 6 << 4;
       mn = s[8 + g] >> 4 | s[4 + g] >> 6 << 4;
     }
-    lo[g >> 2] |= (sc & 15 | (mn & 15) << 4) << 8 * (g & 3);
-    hi |= (sc >> 4 | mn >> 4 << 2) << 4 * g;
+    lo[g >> 2] |= (sc | mn >> 4 << 6) << 8 * (g & 3);
+    hi |= (mn & 15) << 4 * g;
   }
   ((GLOBAL uint4 *)p)[super] = (uint4)(raw4(s, 0), lo[0], lo[1], hi);
 }
@@ -80,8 +97,12 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
   GLOBAL uchar *b = a + (total * PLANE_A / 8 + 15) / 16 * 16;
   GLOBAL uchar *c = b + (total * PLANE_B / 8 + 15) / 16 * 16;
 
-#if FORMAT == 2 || FORMAT == 20 // Q4_0, IQ4_NL
+#if FORMAT == 2 // Q4_0
   put16(a, u, s + 2);
+  PUT2(b, u, raw2(s, 0));
+
+#elif FORMAT == 20 // IQ4_NL
+  put_levels(a, u, s + 2);
   PUT2(b, u, raw2(s, 0));
 
 #elif FORMAT == 3 // Q4_1
@@ -155,7 +176,7 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
 
 #elif FORMAT == 22 // IQ2_S
   PUT4(a, 2 * u, raw4(s, 2 + 4 * g));
-  PUT4(a, 2 * u + 1, raw4(s, 34 + 4 * g));
+  PUT4(a, 2 * u + 1, order_bits(raw4(s, 34 + 4 * g)));
   PUT2(b, u, s[66 + g] | (uint)s[74 + g] << 8);
   if (g == 0) PUT2(c, super, raw2(s, 0));
 
@@ -168,7 +189,7 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
 #elif FORMAT == 21 // IQ3_S
   PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
   PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
-  PUT4(b, u, raw4(s, 74 + 4 * g));
+  PUT4(b, u, order_bits(raw4(s, 74 + 4 * g)));
   if (g == 0) {
     PUT2(c, super * 7, raw2(s, 0));
     for (int k = 0; k < 4; k++) PUT2(c, super * 7 + 1 + k, raw2(s, 66 + 2 * k));
@@ -190,25 +211,19 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
   }
 
 #elif FORMAT == 23 // IQ4_XS
-  put16(a, u, s + 8 + 16 * g);
+  put_levels(a, u, s + 8 + 16 * g);
   if (g == 0) {
     PUT4(b, 2 * super, raw4(s, 0));
     PUT4(b, 2 * super + 1, raw4(s, 4));
   }
 
 #elif FORMAT == 39 // MXFP4
-  put16(a, u, s + 1);
+  put_levels(a, u, s + 1);
   PUT1(b, u, s[0]);
 
 #elif FORMAT == 40 // NVFP4: 8 bytes hold values 0..7 low, 8..15 high
-  uint w[4];
-  for (int j = 0; j < 4; j++) {
-    int at = 4 + 16 * g + 4 * (j & 1);
-    uint lo = raw4(s, at) >> (j < 2 ? 0 : 4) & 0x0f0f0f0f;
-    uint hi = raw4(s, at + 8) >> (j < 2 ? 0 : 4) & 0x0f0f0f0f;
-    w[j] = lo | hi << 4;
-  }
-  ((GLOBAL uint4 *)a)[u] = (uint4)(w[0], w[1], w[2], w[3]);
+  CGLOBAL uchar *v = s + 4 + 16 * g;
+  ((GLOBAL uint4 *)a)[u] = (uint4)(nibbles8(v, 0), nibbles8(v, 4), nibbles8(v + 8, 0), nibbles8(v + 8, 4));
   PUT2(b, u, raw2(s, 2 * g));
 
 #elif FORMAT == 41 // Q1_0

@@ -77,6 +77,13 @@ const (
 	Bias = 1 // add Extra[r], before the scale
 	Add  = 2 // add to what is there
 	Gate = 4 // multiply with the sigmoid of Extra[c*ExtraLd]
+
+	// Hold and Settled are for launches that may overlap: of products of the same
+	// activations the first holds, and the others, right after it, are settled: they do
+	// not wait for each other. A RunDown that follows RunExperts at once, and whose ids
+	// and weights are of no launch after that, is settled as well.
+	Hold    = 8
+	Settled = 16
 )
 
 // Out says where a product goes: y[c*Ld+r] = Scale*(w.x + Extra[r]) (+ y).
@@ -96,18 +103,8 @@ func oneIfZero(v float32) float32 {
 	return v
 }
 
-// waves of a work-group of mulvec and muldown.
-const waves = 4
-
-// downRows is how many rows a work-group of muldown takes, downSlots how many
-// experts a token may have there.
-const (
-	downRows  = 2
-	downSlots = 64
-)
-
-// gluItems is the size of a work-group of mulglu.
-const gluItems = 256
+// downSlots is how many experts a token may have in muldown.
+const downSlots = 64
 
 // MaxColumns is the most columns that Mul takes at once.
 const MaxColumns = 8
@@ -120,6 +117,8 @@ type Mul struct {
 	vec []*compute.Kernel // for 1, 2, 4, 8 columns
 	glu []*compute.Kernel
 	dwn *compute.Kernel
+
+	shapes []kernels.Shape // of vec and glu
 }
 
 // Mul loads the kernels for a matrix: for one column, and for as many as most.
@@ -133,7 +132,8 @@ func (s *Set) Mul(w *Weight, most int) (*Mul, error) {
 		if i > 0 && most <= kernels.Columns[i-1] {
 			break
 		}
-		m := kernels.Mul(w.layout, n)
+		shape := s.shape(w.layout, n)
+		m := kernels.MulShaped(w.layout, n, shape)
 		vec, err := s.load(m, fmt.Sprintf("mulvec_%d", n))
 		if err != nil {
 			return nil, err
@@ -142,20 +142,34 @@ func (s *Set) Mul(w *Weight, most int) (*Mul, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.vec, o.glu = append(o.vec, vec), append(o.glu, glu)
+		o.vec, o.glu, o.shapes = append(o.vec, vec), append(o.glu, glu), append(o.shapes, shape)
 	}
-	o.dwn, err = s.load(kernels.Mul(w.layout, 1), "muldown")
+	o.dwn, err = s.load(kernels.MulShaped(w.layout, 1, o.shapes[0]), "muldown")
 	return o, err
 }
 
 // Weight is the matrix.
 func (o *Mul) Weight() *Weight { return o.w }
 
+// tune is what measurements change.
+type tune struct {
+	waves int                           // waves of mulvec that a compute unit is given at once
+	shape func(s *kernels.Shape, n int) // changes the shape of products with n columns
+}
+
+func (s *Set) shape(l kernels.Layout, columns int) kernels.Shape {
+	shape := kernels.ShapeOf(l, columns, s.lanes)
+	if s.tune.shape != nil {
+		s.tune.shape(&shape, columns)
+	}
+	return shape
+}
+
 // split chooses how many waves share a row group, so that the card has work for
 // all its lanes: many short rows go one wave each, few long ones are shared.
-func (s *Set) split(groups, units int) int {
+func (s *Set) split(groups, units, waves int) int {
 	split := 1
-	want := max(s.dev.Info().Units, 1) * 32 // waves in flight
+	want := max(s.dev.Info().Units, 1) * s.tune.waves // waves in flight
 	for split < waves && groups*split < want && units > s.lanes*split {
 		split *= 2
 	}
@@ -190,12 +204,14 @@ func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
 		return err
 	}
 	w, upr := o.w, o.w.upr()
-	groups := up(w.Rows, w.layout.Rows)
-	split := o.set.split(groups, upr)
-	blocks := up(groups, waves/split)
-	turns := up(blocks, o.set.resident)
+	shape := o.shapes[i]
+	groups := up(w.Rows, shape.Rows)
+	split := o.set.split(groups, upr, shape.Waves)
+	blocks := up(groups, shape.Waves/split)
+	resident := max(o.set.dev.Info().Units, 1) * max(o.set.tune.waves/shape.Waves, 1) // work-groups that the card holds at once, about
+	turns := min(up(blocks, resident), kernels.MaxTurns, w.Rows)
 	xq, xm := o.x(a)
-	return q.Launch(o.vec[i], compute.Dim{X: up(blocks, turns)}, compute.Dim{X: waves * o.set.lanes},
+	return q.Launch(o.vec[i], compute.Dim{X: up(blocks, turns)}, compute.Dim{X: shape.Waves * o.set.lanes},
 		compute.Mem(w.Buf), compute.Long(w.units()), compute.Int(upr), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(xq), compute.Mem(xm), compute.Int(cols), compute.Mem(out.Y), compute.Int(out.Ld),
 		compute.Int(split), compute.Int(turns), compute.Mem(o.set.or(out.Extra)), compute.Int(out.ExtraLd), compute.Int(out.Flags),
@@ -225,7 +241,7 @@ type GLU struct {
 	To   *Acts           // X and Q are both written when both are there
 }
 
-func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, a *Acts, cols, slots int, ids *compute.Buffer, used, flags int, g GLU) error {
+func (o *Mul) gluLaunch(q *compute.Queue, i int, a *Acts, cols, slots int, ids *compute.Buffer, used, flags int, g GLU) error {
 	w := o.w
 	if g.Bias != nil {
 		flags |= gluBias
@@ -242,7 +258,7 @@ func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, a *Acts, cols, slot
 	if g.To.Cols != rows {
 		return fmt.Errorf("gate: %d rows to activations of %d values", rows, g.To.Cols)
 	}
-	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: gluItems},
+	return q.Launch(o.glu[i], compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: o.shapes[i].GLUItems},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(rows),
 		compute.Mem(o.tab), compute.Mem(xq), compute.Mem(xm), compute.Int(cols),
 		compute.Mem(s.or(ids)), compute.Int(used), compute.Mem(s.or(g.Bias)), compute.Int(g.Act), compute.Int(flags),
@@ -255,7 +271,7 @@ func (o *Mul) RunGLU(q *compute.Queue, a *Acts, cols int, g GLU) error {
 	if err != nil {
 		return err
 	}
-	return o.gluLaunch(q, o.glu[i], a, cols, 1, nil, 1, 0, g)
+	return o.gluLaunch(q, i, a, cols, 1, nil, 1, 0, g)
 }
 
 // RunExperts makes act(gate x) * (up x) for tokens 0..tokens-1 and the used
@@ -265,7 +281,7 @@ func (o *Mul) RunExperts(q *compute.Queue, a *Acts, tokens, used int, ids *compu
 	if a.Cols != o.w.Cols || tokens > a.Rows || tokens*used > g.To.Rows {
 		return fmt.Errorf("experts: %d tokens of %d values with %d experts each, the matrix has %d x %d", tokens, a.Cols, used, o.w.Rows, o.w.Cols)
 	}
-	return o.gluLaunch(q, o.glu[0], a, 1, tokens*used, ids, used, gluExperts, g)
+	return o.gluLaunch(q, 0, a, 1, tokens*used, ids, used, gluExperts, g)
 }
 
 // RunDown makes y[t] (+)= Scale * sum_j weight[t,j] * (w_e x[t*used+j] + bias_e).
@@ -276,7 +292,8 @@ func (o *Mul) RunDown(q *compute.Queue, a *Acts, tokens, used int, ids, weight *
 		return fmt.Errorf("experts: %d rows of %d values, the matrix has %d x %d", tokens*used, a.Cols, w.Rows, w.Cols)
 	}
 	xq, xm := o.x(a)
-	return q.Launch(o.dwn, compute.Dim{X: up(w.Rows, downRows), Y: tokens}, compute.Dim{X: waves * s.lanes},
+	shape := o.shapes[0]
+	return q.Launch(o.dwn, compute.Dim{X: up(w.Rows, shape.DownRows), Y: tokens}, compute.Dim{X: shape.DownWaves * s.lanes},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(xq), compute.Mem(xm), compute.Mem(ids), compute.Mem(weight), compute.Int(used),
 		compute.Mem(s.or(out.Extra)), compute.Int(out.Flags), compute.Float(oneIfZero(out.Scale)), compute.Mem(out.Y), compute.Int(out.Ld))

@@ -434,7 +434,7 @@ func (b *bench) testExperts(l kernels.Layout, f *quant.Format) {
 		if err := mg.RunExperts(q, a, tokens, used, di, ops.GLU{Bias: db, To: to}); err != nil {
 			return err
 		}
-		return md.RunDown(q, to, tokens, used, di, dw, ops.Out{Y: y, Ld: n, Extra: dd, Flags: ops.Bias | ops.Add, Scale: 0.5})
+		return md.RunDown(q, to, tokens, used, di, dw, ops.Out{Y: y, Ld: n, Extra: dd, Flags: ops.Bias | ops.Add | ops.Settled, Scale: 0.5})
 	})
 	got := b.read(to.X, tokens*used*ff)
 	near(b.t, "experts, first half", got, h, 2e-5)

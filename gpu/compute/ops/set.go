@@ -26,13 +26,12 @@ type Set struct {
 	tables   map[string]*compute.Buffer
 	none     *compute.Buffer // stands for an argument that is not used
 	lanes    int
-	resident int // work-groups of mulvec that the card holds at once, about
+	tune     tune
 
 	matrixUnits bool // there are some (units.go)
 	byteUnits   bool // quantised formats take those over 8-bit numbers (mma.cl)
 	flashUnits  bool // attention has a kernel for them
 	tryUnits    bool // not yet proven on this device
-	unitsErr    error
 	halfTiles   []kernels.TileHalf
 	extra       []string // macros that measurements try
 }
@@ -41,7 +40,7 @@ type Set struct {
 func New(dev *compute.Device) (*Set, error) {
 	s := &Set{dev: dev, programs: map[string]*compute.Program{}, tables: map[string]*compute.Buffer{}}
 	s.lanes = dev.Info().Features.Lanes()
-	s.resident = max(dev.Info().Units, 1) * 8
+	s.tune.waves = 32
 	s.chooseUnits()
 	var err error
 	s.none, err = dev.Alloc(256)

@@ -1,0 +1,407 @@
+//go:build slow
+
+package ops
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"outcrop/gpu/compute"
+	"outcrop/gpu/kernels"
+)
+
+// variant is one way to cut and build the products.
+type variant struct {
+	name    string
+	shape   func(s *kernels.Shape)
+	defines []string
+	waves   int // tune.waves, 0: as it is
+}
+
+// way reads a variant of words: R2 rows of a wave, W8 waves, D3 fetches,
+// U2 units of a lane, G24 waves of a compute unit; for
+// gates I512 items, r1 rows, d4 fetches; for the second half of experts x4 rows,
+// w2 waves, e3 fetches.
+func way(text string) variant {
+	v := variant{name: text}
+	set := map[byte]int{}
+	for _, w := range strings.Fields(text) {
+		n, _ := strconv.Atoi(w[1:])
+		switch w[0] {
+		case 'U':
+			v.defines = append(v.defines, "UNITS="+w[1:])
+		case 'G':
+			v.waves = n
+		default:
+			set[w[0]] = n
+		}
+	}
+	v.shape = func(s *kernels.Shape) {
+		for k, to := range map[byte]*int{'R': &s.Rows, 'W': &s.Waves, 'D': &s.Depth, 'I': &s.GLUItems, 'r': &s.GLURows, 'd': &s.GLUDepth, 'x': &s.DownRows, 'w': &s.DownWaves, 'e': &s.DownDeep} {
+			if n := set[k]; n > 0 {
+				*to = n
+			}
+		}
+	}
+	return v
+}
+
+// TestTune compares variants of the products on a card. OUTCROP_TUNE lists the
+// parts (vec, glu, experts, columns, formats), OUTCROP_TUNE_SECONDS ends it;
+// OUTCROP_TUNE_COMPILE=i/n compiles the i-th of n parts of the variants only.
+func TestTune(t *testing.T) {
+	want := os.Getenv("OUTCROP_TUNE")
+	if want == "" {
+		t.Skip("measures on a card: set OUTCROP_TUNE=1")
+	}
+	seconds, err := strconv.Atoi(os.Getenv("OUTCROP_TUNE_SECONDS"))
+	if err != nil {
+		seconds = 60
+	}
+	end := time.Now().Add(time.Duration(seconds) * time.Second)
+	tu := &tuning{t: t, end: end, copied: 4037, sets: map[string]*Set{}}
+	if c := os.Getenv("OUTCROP_TUNE_COMPILE"); c != "" {
+		fmt.Sscanf(c, "%d/%d", &tu.part, &tu.parts)
+	}
+	only := os.Getenv("OUTCROP_TEST_GPU")
+	for _, drv := range compute.Drivers() {
+		infos, err := drv.Devices()
+		if err != nil || only != "" && !strings.Contains(only, drv.Name()) {
+			continue
+		}
+		for _, i := range infos {
+			if i.CPU && os.Getenv("OUTCROP_GPU_CPU") == "" {
+				continue
+			}
+			for _, overlap := range []bool{false, true} {
+				d, err := compute.Open(drv, i, compute.Options{Overlap: overlap, Cache: os.Getenv("OUTCROP_TEST_CACHE")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := &speed{t: t, dev: d}
+				if s.set, err = New(d); err != nil {
+					t.Fatal(err)
+				}
+				tu.s[b2i(overlap)] = s
+			}
+			fmt.Printf("== %s, %s, driver %s\n", i, i.API, i.Version)
+			tu.small = i.CPU
+			tu.run(want)
+			tu.s[0].dev.Close()
+			tu.s[1].dev.Close()
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+type tuning struct {
+	t           *testing.T
+	s           [2]*speed // without and with overlap
+	end         time.Time
+	part, parts int // compile only
+	count       int
+	small       bool // a processor: tiny shapes, to see that it runs
+	copied      float64
+	sets        map[string]*Set
+	frees       []func()
+}
+
+func (u *tuning) late() bool { return time.Now().After(u.end) }
+
+// mine tells whether this process compiles the next variant.
+func (u *tuning) mine() bool {
+	u.count++
+	return u.parts == 0 || u.count%u.parts == u.part
+}
+
+func (u *tuning) set(s *speed, v variant, columns int) *Set {
+	key := fmt.Sprint(s == u.s[1], columns, v.name)
+	if set := u.sets[key]; set != nil {
+		return set
+	}
+	set, err := New(s.dev)
+	s.ok(err)
+	u.sets[key] = set
+	set.extra = v.defines
+	if v.waves > 0 {
+		set.tune.waves = v.waves
+	}
+	set.tune.shape = func(s *kernels.Shape, n int) {
+		if n == columns {
+			v.shape(s)
+		}
+	}
+	return set
+}
+
+// quick is the median of replays of a card that is busy anyway.
+func (u *tuning) quick(s *speed, fn func(q *compute.Queue) error) time.Duration {
+	seq, err := s.dev.Record(fn)
+	s.ok(err)
+	defer seq.Free()
+	const times = 5 // in one Do, whose own time is 25 us
+	run := func() {
+		s.ok(s.dev.Do(func(q *compute.Queue) error {
+			for range times {
+				if err := q.Replay(seq); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	for t := time.Now(); time.Since(t) < 8*time.Millisecond; {
+		run()
+	}
+	var all []time.Duration
+	for range 7 {
+		t := time.Now()
+		run()
+		all = append(all, time.Since(t))
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
+	return all[3] / times
+}
+
+func (u *tuning) run(want string) {
+	has := func(name string) bool { return want == "1" || slices.Contains(strings.Split(want, ","), name) }
+	if u.parts == 0 && !u.small {
+		u.s[0].link()
+	}
+	types := func(list ...uint32) []uint32 { return list }
+	if has("vec") {
+		u.vec(types(12, 14), []string{"R2 D2", "R2 D3", "R2 D4", "R2 D2 U2", "R2 D1 U2", "R2 D1 U4", "R4 D1", "R4 D2", "R1 D4", "R1 D1 U4",
+			"R2 D2 G24", "R2 D2 G48", "R2 D2 G64", "R2 D3 G24", "R2 D3 G48", "R2 D4 G20", "R2 D4 G40", "R4 D2 G16", "R4 D2 G64"},
+			[][2]int{{14336, 4096}, {4096, 14336}, {4096, 4096}, {1536, 8960}}, true)
+	}
+	if has("glu") {
+		u.glu(types(12), []string{"r2 d2", "r2 d3", "r2 d4", "r4 d1", "r4 d2", "r2 d2 I512", "r2 d3 I512", "r2 d1 U2", "r2 d2 U2", "r4 d1 U2", "r2 d1 U2 I512"},
+			[][2]int{{14336, 4096}, {8960, 1536}})
+	}
+	if has("experts") {
+		u.experts(types(12, 14), []string{"r2 d2", "r2 d3", "r2 d2 I512", "r2 d1 U2", "r2 d1 U2 I512", "r4 d1", "r4 d1 U2", "r4 d1 I512"},
+			[]string{"x2 w4 e2", "x4 w4 e2", "x4 w4 e1", "x8 w4 e1", "x4 w6 e1", "x2 w6 e1"},
+			[]string{"r2 d2 x4 w4 e2", "r2 d2 I512 x4 w4 e2", "r2 d1 U2 I512 x2 w4 e2", "r4 d1 U2 x4 w4 e2", "r4 d1 x2 w4 e2"})
+	}
+	if has("layer") {
+		u.layer([]string{"R2 D2 r2 d2", "R2 D3 r2 d3", "R4 D2 r4 d2"})
+	}
+	if has("formats") {
+		list := types(2, 13, 8, 1, 23, 21, 10, 11, 16, 3, 6, 7, 17, 18, 19, 20, 22, 29, 34, 39, 40, 41, 42, 0)
+		u.vec(list, []string{"R2 D2", "R2 D3", "R2 D1 U2", "R2 D2 U2", "R4 D1", "R4 D2", "R4 D1 U2", "R8 D1"}, [][2]int{{14336, 4096}}, false)
+	}
+	if has("columns") {
+		for _, c := range []int{2, 4, 8} {
+			u.columns(types(12, 14), c, []string{"R2 D1", "R2 D2", "R4 D1", "R4 D2"})
+		}
+	}
+}
+
+// vec times one column, back to back, and with a rounding of the activations
+// before each product, which stands for the small kernels of a model.
+func (u *tuning) vec(types []uint32, ways []string, shapes [][2]int, rounding bool) {
+	for _, t := range types {
+		l, _ := kernels.LayoutOf(t)
+		for _, sh := range shapes {
+			if u.parts > 0 && sh != shapes[0] {
+				continue
+			}
+			for o, s := range u.s {
+				if u.parts > 0 && o > 0 || u.late() {
+					continue
+				}
+				u.vecShape(s, l, o, sh[0], sh[1], ways, rounding)
+			}
+		}
+	}
+}
+
+func (u *tuning) vecShape(s *speed, l kernels.Layout, o, rows, cols int, ways []string, rounding bool) {
+	if u.small {
+		rows, cols = 96, 512
+	}
+	size, err := WeightSize(l.Type, rows, cols)
+	s.ok(err)
+	n := int(min(64, (1<<30)/size+1))
+	if u.parts > 0 || u.small {
+		n = 1
+	}
+	ws, free := s.many(l.Type, rows, cols, n)
+	defer free()
+	a, freeA := s.acts(1, cols)
+	defer freeA()
+	y := s.buf(int64(4 * rows))
+	defer y.Free()
+	for _, text := range ways {
+		if !u.mine() || u.late() {
+			continue
+		}
+		set := u.set(s, way(text), 1)
+		var muls []*Mul
+		for _, w := range ws {
+			m, err := set.Mul(w, 1)
+			s.ok(err)
+			muls = append(muls, m)
+		}
+		if u.parts > 0 {
+			continue
+		}
+		quant, err := set.Quantize()
+		s.ok(err)
+		d := u.quick(s, func(q *compute.Queue) error {
+			for _, m := range muls {
+				if err := m.Run(q, a, 1, Out{Y: y, Ld: rows}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		g := gbs(size*int64(n), d)
+		fmt.Printf("vec %-7s %5dx%-5d overlap %d %-16s %5.0f GB/s %3.0f %% %6.2f us", l.Name, rows, cols, o, text, g, 100*g/u.copied, us(d)/float64(n))
+		if !rounding {
+			fmt.Println()
+			continue
+		}
+		e := u.quick(s, func(q *compute.Queue) error {
+			for _, m := range muls {
+				if err := quant.Run(q, a, a.X, 1, cols); err != nil {
+					return err
+				}
+				if err := m.Run(q, a, 1, Out{Y: y, Ld: rows}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		fmt.Printf("  with rounding %6.2f us\n", us(e)/float64(n))
+	}
+}
+
+func (u *tuning) columns(types []uint32, c int, ways []string) {
+	for _, t := range types {
+		l, _ := kernels.LayoutOf(t)
+		rows, cols := 14336, 4096
+		if u.small {
+			rows, cols = 96, 512
+		}
+		for o, s := range u.s {
+			if u.parts > 0 && o > 0 || u.late() {
+				continue
+			}
+			size, err := WeightSize(t, rows, cols)
+			s.ok(err)
+			n := int(min(32, (1<<30)/size+1))
+			if u.parts > 0 || u.small {
+				n = 1
+			}
+			ws, free := s.many(t, rows, cols, n)
+			a, freeA := s.acts(c, cols)
+			y := s.buf(int64(4 * rows * c))
+			for _, text := range ways {
+				if !u.mine() || u.late() {
+					continue
+				}
+				set := u.set(s, way(text), c)
+				var muls []*Mul
+				for _, w := range ws {
+					m, err := set.Mul(w, c)
+					s.ok(err)
+					muls = append(muls, m)
+				}
+				if u.parts > 0 {
+					continue
+				}
+				d := u.quick(s, func(q *compute.Queue) error {
+					for _, m := range muls {
+						if err := m.Run(q, a, c, Out{Y: y, Ld: rows}); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				g := gbs(size*int64(n), d)
+				fmt.Printf("columns %d %-7s %5dx%-5d overlap %d %-16s %5.0f GB/s %3.0f %% %6.2f us\n", c, l.Name, rows, cols, o, text, g, 100*g/u.copied, us(d)/float64(n))
+			}
+			free()
+			freeA()
+			y.Free()
+		}
+	}
+}
+
+func (u *tuning) glu(types []uint32, ways []string, shapes [][2]int) {
+	for _, t := range types {
+		l, _ := kernels.LayoutOf(t)
+		for _, sh := range shapes {
+			for o, s := range u.s {
+				if u.parts > 0 && (o > 0 || sh != shapes[0]) || u.late() {
+					continue
+				}
+				ff, dim, n := sh[0], sh[1], 24
+				if u.small {
+					ff, dim, n = 256, 512, 1
+				}
+				if u.parts > 0 {
+					n = 1
+				}
+				ws, free := s.many(t, 2*ff, dim, n)
+				a, freeA := s.acts(1, dim)
+				to, freeTo := s.acts(1, ff)
+				to = &Acts{Cols: ff, Rows: 1, Q: to.Q, M: to.M}
+				for _, text := range ways {
+					if !u.mine() || u.late() {
+						continue
+					}
+					set := u.set(s, way(text), 1)
+					var muls []*Mul
+					for _, w := range ws {
+						m, err := set.Mul(w, 1)
+						s.ok(err)
+						muls = append(muls, m)
+					}
+					if u.parts > 0 {
+						continue
+					}
+					quant, err := set.Quantize()
+					s.ok(err)
+					d := u.quick(s, func(q *compute.Queue) error {
+						for _, m := range muls {
+							if err := m.RunGLU(q, a, 1, GLU{To: to}); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					e := u.quick(s, func(q *compute.Queue) error {
+						for _, m := range muls {
+							if err := quant.Run(q, a, a.X, 1, dim); err != nil {
+								return err
+							}
+							if err := m.RunGLU(q, a, 1, GLU{To: to}); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					g := gbs(ws[0].Stride*int64(n), d)
+					fmt.Printf("glu %-7s 2x%5dx%-5d overlap %d %-16s %5.0f GB/s %3.0f %% %6.2f us  with rounding %6.2f us\n", l.Name, ff, dim, o, text, g, 100*g/u.copied, us(d)/float64(n), us(e)/float64(n))
+				}
+				free()
+				freeA()
+				freeTo()
+			}
+		}
+	}
+}
