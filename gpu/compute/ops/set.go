@@ -32,6 +32,7 @@ type Set struct {
 	byteUnits   bool // quantised formats take those over 8-bit numbers (mma.cl)
 	flashUnits  bool // attention has a kernel for them
 	tryUnits    bool // not yet proven on this device
+	unitsErr    error
 	halfTiles   []kernels.TileHalf
 	extra       []string // macros that measurements try
 }
