@@ -224,8 +224,8 @@ func roomParts(p *point) []widget.StatusPart {
 	word, state := levelWords(m.Level)
 	text := tr("RAM %s", word)
 	tip := tr("Memory pressure is not known: %s", why(m.SomeAvg10))
-	if m.Available.Known {
-		tip = tr("%s of RAM can still be had. Opens Monitor", size(m.Available.Value))
+	if _, left := room(m); left.Known {
+		tip = tr("%s of RAM can still be had. Opens Monitor", size(left.Value))
 	}
 	part := widget.StatusPart{ID: "ram", Text: text, Tip: tip}
 	if state == widget.StateWatch || state == widget.StateAct {

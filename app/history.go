@@ -175,12 +175,29 @@ func card(s *wire.Sample) *wire.Card {
 	return nil
 }
 
+// room is the RAM that we may have, and what of it is left: the machine's, or
+// that of a control group with a smaller limit, whose clean file pages the kernel can drop.
+func room(m wire.Memory) (total, available wire.Reading) {
+	if !m.Limit.Known || !m.Used.Known || m.Total.Known && m.Limit.Value >= m.Total.Value {
+		return m.Total, m.Available
+	}
+	left := math.Max(0, m.Limit.Value-m.Used.Value)
+	if m.Cache.Known {
+		left = math.Min(m.Limit.Value, left+m.Cache.Value)
+	}
+	if m.Available.Known {
+		left = math.Min(left, m.Available.Value)
+	}
+	return m.Limit, wire.Known(left, "bytes", m.Used.Source)
+}
+
 func (p *point) fill(s wire.Sample, engine bool) {
 	v := &p.values
 	for i := range v {
 		v[i] = math.NaN()
 	}
 	m := s.Memory
+	m.Total, m.Available = room(m)
 	v[colRAMTotal], v[colRAMAvailable] = known(m.Total), known(m.Available)
 	v[colSome], v[colFull] = known(m.SomeAvg10), known(m.FullAvg10)
 	v[colCPU] = known(s.CPU.Busy)

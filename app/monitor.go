@@ -181,11 +181,14 @@ func (p *monitorPage) drawRAM(d widget.ChartData, begin time.Time) {
 	d.Empty = tr("measuring…")
 	reason := ""
 	if last != nil {
-		m := last.sample.Memory
-		if m.Total.Known {
-			d.Max = m.Total.Value
+		total, available := room(last.sample.Memory)
+		if total.Known {
+			d.Max = total.Value
 		}
-		reason = why(m.Available)
+		if total != last.sample.Memory.Total {
+			d.Limits = []widget.Limit{{Value: total.Value, Text: tr("limit of the control group"), Color: widget.ColorDim}}
+		}
+		reason = why(available)
 	}
 	d.Marks = h.marksSince(begin)
 	d.Series = []widget.Series{

@@ -298,3 +298,24 @@ func TestSlownessOfCardsAndDisk(t *testing.T) {
 		}
 	}
 }
+
+// In a control group with a limit, that is the RAM there is.
+func TestRoomOfAControlGroup(t *testing.T) {
+	b := func(v float64) wire.Reading { return wire.Known(v*gib, "bytes", "x") }
+	m := wire.Memory{Total: b(24), Available: b(20)}
+	if total, left := room(m); total != m.Total || left != m.Available {
+		t.Errorf("without a group: %v, %v", total, left)
+	}
+	m.Limit, m.Used, m.Cache = b(2), b(1.5), b(0.25)
+	if total, left := room(m); total.Value != 2*gib || left.Value != 0.75*gib {
+		t.Errorf("in a group: %v, %v", total.Value/gib, left.Value/gib)
+	}
+	p := newHistory().add(wire.Sample{Memory: m, Process: wire.Process{Anon: b(0.5), Mapped: b(0.125)}}, true, time.Now())
+	if v := p.values; v[colRAMTotal] != 2*gib || v[colRAMOthers] != 0.75*gib || v[colRAMAvailable] != 0.625*gib {
+		t.Errorf("the chart shows total %v, others %v, available %v", v[colRAMTotal]/gib, v[colRAMOthers]/gib, v[colRAMAvailable]/gib)
+	}
+	m.Limit = b(64)
+	if total, _ := room(m); total != m.Total {
+		t.Errorf("a limit above the machine's RAM: %v", total)
+	}
+}
