@@ -249,9 +249,9 @@ func (r *run) routed(q *compute.Queue, s *step, l *cardLayer) error {
 		if err := l.expGateUp.mul.RunExperts(q, b.xb, T, e.used, b.ids, ops.GLU{Act: int(l.act), Bias: l.expUpBias, To: to}); err != nil {
 			return err
 		}
-		out := ops.Out{Y: b.y, Ld: dim}
+		out := ops.Out{Y: b.y, Ld: dim, Flags: ops.Settled}
 		if l.expDownBias != nil {
-			out.Flags, out.Extra = ops.Bias, l.expDownBias
+			out.Flags, out.Extra = out.Flags|ops.Bias, l.expDownBias
 		}
 		return l.expDown.mul.RunDown(q, to, T, e.used, b.ids, b.weight, out)
 	}
