@@ -86,6 +86,38 @@ func (m *Model) scratchNeed(experts bool) int64 {
 // those with the CPU, and what does not fit of another keeps its first layers
 // there.
 func (m *Model) fit(o *Options) error {
+	if o.Chunk == 0 && wideCards(o.Devices) {
+		asked := o.Placement
+		m.chunk = cardChunk
+		err := m.fitChunk(o)
+		on := 0
+		for _, k := range o.Placement.Layers {
+			on += k
+		}
+		if err == nil && on == len(m.layers) && !o.Placement.CPUExperts {
+			return nil
+		}
+		m.chunk, o.Placement = defaultChunk, asked
+	}
+	return m.fitChunk(o)
+}
+
+// cardChunk is how many tokens of a prompt are run at once on cards with much
+// memory and matrix units: an H200 multiplies 2048 columns at 240 TFLOPS where
+// 512 get 150, and the working memory of an 8B model grows by 0.7 GB.
+const cardChunk = 2048
+
+func wideCards(devs []*compute.Device) bool {
+	for _, d := range devs {
+		if i := d.Info(); i.Features.Nvidia < 80 || i.Memory < 20<<30 {
+			return false
+		}
+	}
+	return len(devs) > 0
+}
+
+// fitChunk is fit for the chunk that m has.
+func (m *Model) fitChunk(o *Options) error {
 	limitDevices(o)
 	p := &o.Placement
 	if deviceRefusal(m.spec) != "" {
