@@ -284,6 +284,9 @@ func TestRunOn(t *testing.T) {
 	if got := texts(p.body); !strings.Contains(got, "PoCL by opencl:0") {
 		t.Error("the page does not show the choice")
 	}
+	if w := r.packs.wished[e.Name]; len(w.Cards) != 1 || w.Cards[0] != "opencl:0" {
+		t.Errorf("planned with %+v", w)
+	}
 	other := r.packs.list[1]
 	if got := r.a.device(other.Name); got != "auto" {
 		t.Errorf("another pack runs on %q", got)

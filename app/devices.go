@@ -38,8 +38,12 @@ func (a *App) findOffers() {
 		if err != nil {
 			return // a driver broke while it was asked; first light says how
 		}
+		news := a.machine.offered && !slices.Equal(a.machine.offers.Devices, o.Devices)
 		a.machine.offers, a.machine.offered = o, true
 		a.devicesChanged()
+		if p, ok := a.built["packs"].(*packsPage); ok && news {
+			p.machineChanged() // what passed first light since may be planned with
+		}
 		a.frame.idleCard()
 	})
 }
@@ -172,6 +176,7 @@ func (a *App) runOn(e catalog.Entry, device string) {
 	if a.engine.Phase != EngineOff && a.engine.Phase != EngineEnded && strings.EqualFold(a.engine.Pack, e.Name) {
 		a.start(e)
 	}
+	a.packs.again(e)
 	a.devicesChanged()
 }
 

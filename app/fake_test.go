@@ -145,6 +145,7 @@ type fakePacks struct {
 	found      catalog.Source
 	progress   []catalog.Progress
 	unfinished []catalog.Unfinished
+	wished     map[string]plan.Wishes // of the last plan of each pack
 }
 
 func newFakePacks() *fakePacks {
@@ -235,7 +236,13 @@ func (p *fakePacks) Inspect(_ context.Context, e catalog.Entry) (PackInfo, error
 	return PackInfo{Name: e.Name, Arch: e.Arch, Known: true, Bytes: e.Size(), Params: e.Size() * 2}, nil
 }
 
-func (p *fakePacks) Plan(_ context.Context, e catalog.Entry, _ plan.Wishes) (plan.Plan, error) {
+func (p *fakePacks) Plan(_ context.Context, e catalog.Entry, w plan.Wishes) (plan.Plan, error) {
+	p.mu.Lock()
+	if p.wished == nil {
+		p.wished = map[string]plan.Wishes{}
+	}
+	p.wished[e.Name] = w
+	p.mu.Unlock()
 	if pl, ok := p.plans[e.Name]; ok {
 		return pl, nil
 	}
