@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"outcrop/engine/plan"
 	"outcrop/gpu/compute"
 )
 
@@ -260,4 +261,62 @@ func TestCardsFit(t *testing.T) {
 			t.Errorf("%s: layers %v (all: %v), %v; want %v", c.name, cut, all, err, c.want)
 		}
 	}
+}
+
+// TestCardGone: by itself ("auto") a model takes the cards that open; a plan that
+// was made when there was one more is made anew. Cards that were named must all
+// be there.
+func TestCardGone(t *testing.T) {
+	f := &compute.Fake{Count: 2}
+	infos, err := f.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pick := []DeviceInfo{{infos[0], "fake:0"}, {infos[1], "fake:1"}}
+	open := func(i DeviceInfo) (*compute.Device, error) {
+		if i.ID == "fake:0" {
+			return nil, errors.New("fell off the bus")
+		}
+		return compute.Open(f, i.Info, compute.Options{})
+	}
+	own, err := openAll(pick, true, open)
+	if err != nil || len(own) != 1 || own[0].Info().Index != 1 {
+		t.Fatalf("what opens of two: %v, %v", own, err)
+	}
+	own[0].Close()
+	if own, err := openAll(pick, false, open); err == nil || own != nil || !strings.Contains(err.Error(), "fell off the bus") {
+		t.Errorf("two that were named: %v, %v", own, err)
+	}
+	if own, err := openAll(pick[:1], true, open); err == nil || own != nil {
+		t.Errorf("the only one: %v, %v", own, err)
+	}
+	if n := f.Live(); n != 0 {
+		t.Errorf("%d things stay on closed cards", n)
+	}
+
+	p := tinyPack(t, tinySpec{arch: "llama", layers: 4, seed: 3})
+	_, devs := fakeCards(t, 2, 1<<30)
+	facts, err := p.PlanFacts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := plan.Make(facts, devicesMachine(devs, 1), plan.Wishes{Context: 256, Split: []float64{1, 1}, OnCards: true})
+	if err != nil || len(pl.Cards) != 2 {
+		t.Fatalf("a plan for two cards: %+v, %v", pl.Cards, err)
+	}
+	m, err := Load(context.Background(), p, Options{Threads: 1, Context: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.own = devs[1:]
+	o := Options{Device: "auto", Devices: devs[1:], Plan: &pl}
+	if err := m.usePlan(&o); err != nil || o.Plan == &pl || len(o.Plan.Cards) > 1 || slices.Contains(o.Devices, devs[0]) {
+		t.Errorf("planned anew: %v, %+v", err, o.Plan.Cards) // for a tiny pack on the CPU, which is quicker
+	}
+	o = Options{Device: pl.Cards[0].PCI + "," + pl.Cards[1].PCI, Devices: devs[1:], Plan: &pl}
+	if err := m.usePlan(&o); err == nil || !strings.Contains(err.Error(), "card A") {
+		t.Errorf("a card that was named and is gone: %v", err)
+	}
+	m.own = nil
 }

@@ -112,17 +112,28 @@ func openDevices(o *Options) (own []*compute.Device, err error) {
 	if o.Device == "auto" && len(pick) == 0 {
 		return nil, errNotLit
 	}
+	return openAll(pick, o.Device == "auto", func(i DeviceInfo) (*compute.Device, error) { return OpenDevice(i, o.KernelCache) })
+}
+
+// openAll opens devices. With some, those that cannot be opened are left out, as
+// long as there is one: a card that was lost must not keep the others from work
+// when nobody asked for it by name.
+func openAll(pick []DeviceInfo, some bool, open func(DeviceInfo) (*compute.Device, error)) (own []*compute.Device, err error) {
+	var bad []error
 	for _, i := range pick {
-		d, err := OpenDevice(i, o.KernelCache)
-		if err != nil {
-			for _, d := range own {
-				d.Close()
-			}
-			return nil, err
+		if d, err := open(i); err != nil {
+			bad = append(bad, err)
+		} else {
+			own = append(own, d)
 		}
-		own = append(own, d)
 	}
-	return own, nil
+	if len(bad) == 0 || some && len(own) > 0 {
+		return own, nil
+	}
+	for _, d := range own {
+		d.Close()
+	}
+	return nil, errors.Join(bad...)
 }
 
 // closeDevices closes the devices that Load opened.

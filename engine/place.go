@@ -165,6 +165,10 @@ func (m *Model) usePlan(o *Options) error {
 	var used []*compute.Device
 	for _, c := range pl.Cards {
 		d := namedDevice(o.Devices, c.PCI)
+		if d == nil && o.Device == "auto" && len(m.own) > 0 {
+			o.Plan = nil // a card has gone since: what is there is planned anew
+			return m.plan(o)
+		}
 		if d == nil {
 			return fmt.Errorf("the plan puts layers on %s (%s), which is not open", c.Name, c.PCI)
 		}
