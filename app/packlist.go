@@ -148,7 +148,7 @@ func (a *App) wishes(e catalog.Entry) plan.Wishes {
 	switch d := a.device(e.Name); d {
 	case "", "auto":
 	case "cpu":
-		w.NoCard = true
+		w.NoCard = a.choiceOf(e.Name) == deviceCPU // else there is none, which the plan says
 	default:
 		w.Cards = []string{d}
 	}
