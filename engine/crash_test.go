@@ -24,7 +24,9 @@ func TestProfileSurvivesKill(t *testing.T) {
 	m := starterModel(t, Options{Threads: 1})
 	path := filepath.Join(t.TempDir(), "profile.json")
 	read := 0
-	for range times {
+	// On a busy machine the first few may be killed before they have saved anything.
+	n := 0
+	for ; n < times || read == 0 && n < 50; n++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestProfileChild$")
 		cmd.Env = append(os.Environ(), "OUTCROP_PROFILE="+path)
 		out, err := cmd.StdoutPipe()
@@ -49,8 +51,8 @@ func TestProfileSurvivesKill(t *testing.T) {
 		t.Error("no profile was ever saved")
 	}
 	// What is left behind of unfinished files must not pile up for ever.
-	if e, _ := os.ReadDir(filepath.Dir(path)); len(e) > times+1 {
-		t.Errorf("%d files are left after %d kills", len(e), times)
+	if e, _ := os.ReadDir(filepath.Dir(path)); len(e) > n+1 {
+		t.Errorf("%d files are left after %d kills", len(e), n)
 	}
 }
 

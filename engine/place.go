@@ -286,6 +286,9 @@ func (m *Model) openSlots(o *Options) (err error) {
 	if c.slots, err = c.newCardSlots(count, link); err == nil {
 		err = s.useSlots(c.slots)
 	}
+	if err == nil {
+		err = s.check() // every expert in exactly one tier
+	}
 	if err != nil {
 		s.slots = nil
 	}
