@@ -43,6 +43,23 @@ func devices(t *testing.T, n int) []*compute.Device {
 // the reference: keys and values are kept as halves, sums are in another order.
 const deviceLimit = 1e-3
 
+// deviceBounds are tighter limits of the reference models, about twice what was
+// measured on PoCL. Models in block formats are held to twice their own distance
+// from floats instead, Gemmas to 2e-3: the library's GELU goes through a table of
+// halves.
+var deviceBounds = map[string]float64{
+	"deepseek2": 5e-4, "deepseek2-yarn": 7e-4, // attention on the CPU
+	"glm4moe": 3.5e-4, "gpt-oss": 1e-3,
+	"llama": 4e-4, "llama-moe": 4e-4, "llama-ropefreqs": 1e-3,
+	"qwen2": 5e-4, "qwen3": 3.5e-4, "qwen3moe": 4e-4,
+	"qwen35": 5e-5, "qwen35-nextn": 5e-5, "qwen35moe": 5e-5, "qwen35moe-fused": 5e-5, "qwen35moe-nextn": 6e-5,
+	"qwen3next": 7e-5,
+	"qwen4exp": 4e-5, "qwen4exp-all": 4e-5, "qwen4exp-ratio1": 5e-5, // streams and a sparse index on the CPU
+	"gemma3": 1.5e-3, "gemma2": 4e-4, "gemma4": 2e-3, "gemma4+moe": 2e-3, "gemma4+ple": 1.7e-3,
+	"ernie4_5-moe": 1e-3, "granite": 7e-5, "granitemoe": 7e-5, "olmoe": 7e-4, "qwen2moe": 1e-3, "smollm3": 1e-3,
+	"lfm2": 1e-5, "lfm2moe": 1e-5, // convolutions on the CPU
+}
+
 // deviceParity compares the logits of a reference model through a placement.
 func deviceParity(t *testing.T, f *fixture, o Options) {
 	t.Helper()
@@ -59,6 +76,7 @@ func deviceParity(t *testing.T, f *fixture, o Options) {
 	ses := session(t, m)
 	got := logitsOf(t, ses, f)
 	limit, pass := deviceLimit, func(int) bool { return true }
+	bound, known := deviceBounds[filepath.Base(f.dir)]
 	switch {
 	case f.quantised:
 		limit = 2 * f.toFloat
@@ -70,6 +88,11 @@ func deviceParity(t *testing.T, f *fixture, o Options) {
 		limit = 2e-3 // the library's GELU goes through an F16 table
 	case o.KV == "q8":
 		limit = 3e-2 // 8 bits with a scale for 32 values
+	case !known:
+		t.Errorf("no bound is written for %s", filepath.Base(f.dir))
+	}
+	if known && o.KV == "" {
+		limit = bound
 	}
 	if f.exact != nil {
 		pass = func(pos int) bool { return slices.Contains(f.exact, pos) }
