@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -48,14 +49,19 @@ type flow struct {
 	group  sync.WaitGroup
 }
 
-// leastPiece is the smallest piece that a prompt is cut into by itself: below
-// it, products have too little to do for each weight that they read.
-const leastPiece = 256
+// pieceCost is what a piece of a prompt takes beside its tokens, in tokens: weights
+// are read once for each piece, and products of few columns leave units idle. An
+// H200 multiplies 512 columns at 150 TFLOPS and 2048 at 240, as if each piece had
+// 512 tokens more; smaller cards are busy with less.
+const (
+	pieceCost     = 64
+	widePieceCost = 512
+	leastPiece    = 128
+)
 
 // piece is the length of the pieces that a prompt of n tokens flows in; 0: it
 // is run by passes of its own, one after the other. A chunk that was asked for
-// stays; else there are four pieces for each device, so that all devices work
-// for four fifths of the time or more.
+// stays.
 func (c *cards) piece(n int) int {
 	if c == nil || !c.plain() || c.check != nil {
 		return 0
@@ -69,13 +75,28 @@ func (c *cards) piece(n int) int {
 	}
 	k := c.m.chunk
 	if c.m.options.Chunk == 0 {
-		each := (n + 4*stages - 1) / (4 * stages)
-		k = min(k, max(leastPiece, (each+63)/64*64))
+		cost := pieceCost
+		if c.m.chunk > defaultChunk {
+			cost = widePieceCost
+		}
+		k = pieceOf(n, stages, cost, k)
 	}
 	if n <= k {
 		return 0
 	}
 	return k
+}
+
+// pieceOf finds the pieces of k tokens, at most most, with which n tokens are
+// through so many stages soonest. The first piece fills the pipeline, so it takes
+// n/k + stages-1 times that of a piece, which is as k + cost: least where
+// k = sqrt(n cost / (stages-1)). The pieces are made even.
+func pieceOf(n, stages, cost, most int) int {
+	k := int(math.Sqrt(float64(n) * float64(cost) / float64(stages-1)))
+	k = min(max(k, leastPiece), most)
+	count := (n + k - 1) / k
+	each := (n + count - 1) / count
+	return min((each+63)/64*64, most)
 }
 
 // prefill runs ids after the timeline, a chunk at a time. With outputs == 1 the
