@@ -30,6 +30,17 @@ FN void spread_bytes(uint q, uint *lo, uint *hi) {
   __asm__("prmt.b32 %0, %1, %2, 0x4342;" : "=r"(*hi) : "r"(q), "r"(0x64646464));
 }
 #else
+FN void spread_bytes(uint q, uint *lo, uint *hi) {
+  *lo = (q & 255) | (q >> 8 & 255) << 16 | 0x64006400;
+  *hi = (q >> 16 & 255) | (q >> 24) << 16 | 0x64006400;
+}
+#ifdef INTEL
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+FN uint two_halves(float lo, float hi) { return as_uint((half2)(convert_half_rte(lo), convert_half_rte(hi))); }
+FN uint sub_halves(uint a, uint b) { return as_uint(as_half2(a) - as_half2(b)); }
+FN uint mul_halves(uint a, uint b) { return as_uint(as_half2(a) * as_half2(b)); }
+FN uint fma_halves(uint a, uint b, uint c) { return as_uint(fma(as_half2(a), as_half2(b), as_half2(c))); }
+#else
 FN ushort half_of(float v) {
   ushort h;
   vstore_half_rte(v, 0, (half *)&h);
@@ -43,10 +54,7 @@ FN uint mul_halves(uint a, uint b) { return two_halves(low_half(a) * low_half(b)
 FN uint fma_halves(uint a, uint b, uint c) {
   return two_halves(low_half(a) * low_half(b) + low_half(c), high_half(a) * high_half(b) + high_half(c));
 }
-FN void spread_bytes(uint q, uint *lo, uint *hi) {
-  *lo = (q & 255) | (q >> 8 & 255) << 16 | 0x64006400;
-  *hi = (q >> 16 & 255) | (q >> 24) << 16 | 0x64006400;
-}
+#endif
 #endif
 #ifdef NVIDIA
 #define SHARED(p) ((uint)(ulong)(p))
