@@ -41,7 +41,11 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 	b, l, dim := &r.buf, &r.layers[i], r.c.m.spec.dim
 	a := &l.layer.attn
 	kw, vw := a.kvHeads*a.keyDim, a.kvHeads*a.valDim
-	if err := l.q.run(q, b.xb, s.T, b.q, l.q.rows, 0); err != nil {
+	hold := 0 // products of the same activations need not wait for each other
+	if !l.v.none() {
+		hold = ops.Hold
+	}
+	if err := l.q.run(q, b.xb, s.T, b.q, l.q.rows, hold); err != nil {
 		return err
 	}
 	kb, ldk, err := r.projected(q, s, &l.k, b.k, kw, l, l.kAt)
@@ -91,7 +95,7 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 // projected makes keys or values, or finds them behind the queries.
 func (r *run) projected(q *compute.Queue, s *step, w *cardMatrix, to *compute.Buffer, n int, l *cardLayer, at int) (*compute.Buffer, int, error) {
 	if !w.none() {
-		return to, n, w.run(q, r.buf.xb, s.T, to, n, 0)
+		return to, n, w.run(q, r.buf.xb, s.T, to, n, ops.Settled)
 	}
 	b, err := q.Slice(r.buf.q, 4*int64(at), r.buf.q.Len()-4*int64(at))
 	return b, l.q.rows, err
@@ -106,13 +110,13 @@ func (r *run) deltaNet(q *compute.Queue, s *step, i int) error {
 	b, l, m := &r.buf, &r.layers[i], r.c.m
 	d := &l.layer.delta
 	ch, inner := d.channels(), d.valHeads*d.dim
-	if err := l.qkv.run(q, b.xb, s.T, b.u, ch, 0); err != nil {
+	if err := l.qkv.run(q, b.xb, s.T, b.u, ch, ops.Hold); err != nil {
 		return err
 	}
-	if err := l.z.run(q, b.xb, s.T, b.z, inner, 0); err != nil {
+	if err := l.z.run(q, b.xb, s.T, b.z, inner, ops.Settled); err != nil {
 		return err
 	}
-	if err := l.ba.run(q, b.xb, s.T, b.raw, 2*d.valHeads, 0); err != nil {
+	if err := l.ba.run(q, b.xb, s.T, b.raw, 2*d.valHeads, ops.Settled); err != nil {
 		return err
 	}
 	if s.seen != nil {

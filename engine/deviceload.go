@@ -35,6 +35,7 @@ func (w *cardMatrix) run(q *compute.Queue, a *ops.Acts, t int, y *compute.Buffer
 	if t <= ops.MaxColumns {
 		return w.mul.Run(q, a, t, out)
 	}
+	out.Flags &^= ops.Hold | ops.Settled // tiles do not overlap
 	return w.many.Run(q, a, t, nil, out)
 }
 
