@@ -128,15 +128,20 @@ func Delta(dim int) Module {
 	}
 }
 
-// MatMul multiplies weights of a format with many columns: matmul.
+// MatMul multiplies weights of a format with many columns: matmul, and for
+// floats of few rows matmul_few.
 func MatMul(l Layout) Module {
-	return Module{
+	m := Module{
 		Name:    "matmul_" + l.word(),
 		Large:   true,
 		Text:    join("common.cl", "quantize.cl", "formats.cl", "floats.cl", "matmul.cl"),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}
+	if l.Float() {
+		m.Text += join("matfew.cl")
+	}
+	return m
 }
 
 // Tile is the shape of a work-group of MMA: waves along rows and columns, and

@@ -12,8 +12,9 @@ type MatMul struct {
 	set   *Set
 	w     *Weight
 	tab   *compute.Buffer
-	tiles []tiled // by falling width
-	half  []tiled // on matrix units over halves; none: not for this card or format
+	tiles []tiled         // by falling width
+	half  []tiled         // on matrix units over halves; none: not for this card or format
+	few   *compute.Kernel // smaller work-groups for floats; nil: none
 	// activations to halves
 	halve *compute.Kernel
 }
@@ -44,6 +45,11 @@ func (s *Set) MatMul(w *Weight) (*MatMul, error) {
 			return nil, err
 		}
 		o.tiles = []tiled{{k, 64, 64, 256}}
+		if w.IsFloat() {
+			if o.few, err = s.load(kernels.MatMul(w.layout), "matmul_few"); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return o, nil
 }
@@ -119,6 +125,9 @@ func (o *MatMul) Run(q *compute.Queue, a *Acts, cols int, slots *Slots, out Out)
 		many = max(1, cols*slots.Div/slots.Experts)
 	}
 	t := tile(tiles, many)
+	if o.few != nil && slots == nil && !halves && up(w.Rows, t.rows)*up(cols, t.cols) < 2*s.dev.Info().Units {
+		t = tiled{o.few, 32, 32, 256}
+	}
 	groups := compute.Dim{X: up(w.Rows, t.rows), Y: up(cols, t.cols)}
 	flags, experts := out.Flags, 0
 	order, start, div := s.none, s.none, 1

@@ -161,7 +161,14 @@ func TestSWAR(t *testing.T) {
 }
 
 func (b *bench) testMatMul(l kernels.Layout, f *quant.Format, bound float64) {
-	const rows, cols, n = 150, 67, 256
+	b.testMatMulOf(l, f, bound, 150, 67, 256)
+	if l.Float() {
+		b.testMatMulOf(l, f, bound, 450, 80, 96) // 150 rows are few, these are not
+		b.testMatMulOf(l, f, bound, 33, 40, 288)
+	}
+}
+
+func (b *bench) testMatMulOf(l kernels.Layout, f *quant.Format, bound float64, rows, cols, n int) {
 	raw, x := randomRows(b.rng, f, rows*n), b.normal(cols*n, 1)
 	want := product(b.t, f, raw, rows, x, cols, n)
 	bias, before := b.normal(rows, 1), b.normal(cols*rows, 1)
