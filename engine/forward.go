@@ -174,14 +174,34 @@ func (p *pass) finish(ids []token.ID) {
 	p.st.kept = 0
 }
 
-// embedRows writes the embedding of ids to x, (T, dim).
+// embedding is a run of embedRows on the workers.
+type embedding struct {
+	e   *matrix
+	x   []float32
+	ids []token.ID
+}
+
+// embedPiece is how many tokens a worker embeds at once.
+const embedPiece = 32
+
+// embedRows writes the embedding of ids to x, (T, dim). Of a prompt the workers
+// do it: beside a fast card one core would be what takes time.
 func (m *Model) embedRows(p *pass, e *matrix, x []float32, ids []token.ID) {
-	dim := m.spec.dim
-	for t, id := range ids {
-		row := x[t*dim : (t+1)*dim]
+	p.embed = embedding{e, x, ids}
+	if len(ids) <= embedPiece {
+		embedPart(p, nil, 0, nil)
+		return
+	}
+	p.each((len(ids)+embedPiece-1)/embedPiece, nil, embedPart)
+}
+
+func embedPart(p *pass, _ *layer, i int, _ *worker) {
+	e, dim := p.embed.e, p.m.spec.dim
+	for t := i * embedPiece; t < min((i+1)*embedPiece, len(p.embed.ids)); t++ {
+		id, row := p.embed.ids[t], p.embed.x[t*dim:(t+1)*dim]
 		e.f.Decode(row, e.data[int(id)*e.rowBytes:(int(id)+1)*e.rowBytes])
-		if m.spec.embedScale != 0 {
-			quant.ScaleF32(row, m.spec.embedScale)
+		if s := p.m.spec.embedScale; s != 0 {
+			quant.ScaleF32(row, s)
 		}
 	}
 }

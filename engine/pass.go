@@ -55,6 +55,7 @@ type pass struct {
 	quantA  *quant.Acts // being quantised
 	quantT  int
 	rows    rowsJob
+	embed   embedding
 	mul     mulJob
 }
 

@@ -192,8 +192,8 @@ func (b *builder) prompt(measured *bool) float64 {
 
 // pipeline is the time of a prompt whose pieces go through stages: all of them at
 // work at once, each with a piece of its own, where flows; the slowest sets the
-// pace, and filling and emptying takes the others' time once. There are four
-// pieces for each stage (engine: cards.piece).
+// pace, and filling and emptying takes the others' time once. Four pieces for
+// each stage are the usual (engine: cards.piece).
 func pipeline(stages []float64, flows bool) float64 {
 	var sum, slowest, used float64
 	for _, t := range stages {
