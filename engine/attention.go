@@ -244,7 +244,7 @@ func attendBlocks(p *pass, l *layer, i int, w *worker) {
 	for ; b < end; b++ {
 		then := place{g, (b + 1) * attnBlock}
 		if b+1 == end { // most likely the part that this worker gets next
-			n := i + len(p.m.pool.workers)
+			n := i + 1
 			then.head, _, _ = c.slice(n % units)
 			then.pos = (c.first + n/units*c.run) * attnBlock
 		}

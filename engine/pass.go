@@ -157,7 +157,7 @@ func (p *pass) run() {
 	for i := range j.list {
 		total += j.list[i].cost()
 	}
-	few := p.t < 6
+	few := p.t < 8
 	least := int64(32 << 10)
 	if !few { // by slabs: pieces alike
 		least = max(total/(W*8), 16<<10)

@@ -25,7 +25,7 @@ func machineLevels() (l []*kernels) {
 }
 
 var avx512 = kernels{
-	level: AVX512VNNI, vec: avx512Vec, delta: deltaAVX512, scoresMany: scoresManyAVX512, mixMany: mixManyAVX512,
+	level: AVX512VNNI, vec: avx512Vec, delta: deltaAVX512, scoresMany: scoresManyAVX512, mixMany: mixManyAVX512, scores8: scores8AVX512, mix8: mix8AVX512,
 	records: true, quantize: quantize512,
 	rows: [typeCount]func(*gemv){
 		Q4_0:      rowsQ4_0x512,
@@ -166,7 +166,7 @@ func many512() (m [typeCount]slabKernels) {
 		woven3S:   unpackW3Sx512,
 		woven3XXS: unpackW3XXSx512,
 	} {
-		s := slabKernels{unpack: u, weave: weave32x512, rows: 16}
+		s := slabKernels{unpack: u, weave: weave32x512, rows: 16, late: t >= int(woven4_0)}
 		switch {
 		case parts16[t] && offsets[t]:
 			s.weave, s.by4, s.by8 = weave16x512, slab16Offsetsby4x512, slab16Offsetsby8x512

@@ -78,10 +78,21 @@ type slabKernels struct {
 	unpack   func(*unpack)
 	weave    func(*weave)
 	by4, by8 func(*slab) // with four and with up to eight activation rows; by8 may be nil
+	late     bool        // rows kernels are faster for a few more activation rows
 	by16     func(*slab) // with 16, all kept; nil: not there. It takes the place of the others
 	rows     int         // of a slab
 	shift    uint64
 	flip     byte
+}
+
+// pays tells whether slabs are faster than rows for count activation rows of so many
+// groups of 256 values. Rows kernels that are late read all activations for every
+// row, which is fast as long as they stay in the first cache.
+func (s *slabKernels) pays(count, groups int) bool {
+	if s.unpack == nil || count < manyFrom {
+		return false
+	}
+	return !s.late || count >= 8 && (count > 10 || count*groups > 96)
 }
 
 // slabSize is the number of chains and the bytes of a part.

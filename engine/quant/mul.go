@@ -23,7 +23,7 @@ func Mul(f *Format, dst []float32, ldd int, w []byte, rows int, a *Acts, idx []i
 	_ = dst[(count-1)*ldd+rows-1]
 	k := active.Load()
 	switch {
-	case k.records && !f.Float && count >= manyFrom && k.many[f.Type].unpack != nil:
+	case k.records && !f.Float && k.many[f.Type].pays(count, a.groups):
 		mulMany(&k.many[f.Type], f, dst, ldd, w, rows, a, idx, count)
 		return
 	case k.records && !f.Float && k.rows[f.Type] != nil:
@@ -88,8 +88,15 @@ type work struct {
 	plain  [slabRows]plainRow
 	tails  [slabRows][320]byte
 	slabs  [][64]byte
-	recs   []record                   // activation rows brought together
-	at     [4]struct{ row, rows int } // where slabs begin, and their rows
+	recs   []record // activation rows brought together
+
+	// attendmany.go
+	attend8 attend8
+	wholes  []whole8
+	weights []rows8
+	last    []byte                     // the last rows of a call, and zeros after them
+	results []float32                  // of those
+	at      [4]struct{ row, rows int } // where slabs begin, and their rows
 }
 
 var works [64]atomic.Pointer[work]

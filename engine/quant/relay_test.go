@@ -48,7 +48,7 @@ func TestRelay(t *testing.T) {
 						t.Fatalf("%s: value %d is %g, want %g", f.Name, i, values[i], x)
 					}
 				}
-				for _, count := range []int{1, 2, 3, 5, 9, 18} {
+				for _, count := range []int{1, 2, 3, 5, 7, 9, 18} {
 					checkMul(t, rng, &g.Format, v, rows, count, n, specials(rng, count*n))
 					var a Acts
 					a.Set(randomFloats(rng, n*count), count, n)
