@@ -81,10 +81,55 @@ func CacheTile(wide int) int { return tileRows(wide) * wide }
 
 func tileRows(wide int) int { return max(4, min(32, 4096/max(1, wide)&^3)) }
 
+// Whole numbers of two signed bytes, 256*high + low, for products with bytes:
+// 64 values of a query, and the weights of up to 256 rows. A value is about
+// scale times its number; less is -128 times the sum of all numbers, which is
+// what sums of products begin with where 128 is added to the other factor.
+// Read by assembly, as the next one.
+type whole8 struct {
+	high, low [cacheBlock]int8
+	scale     float32
+	less      int32
+}
+
+const rows8Most = 256
+
+type rows8 struct {
+	high, low [rows8Most]int8
+	scale     float32
+	less      int32
+}
+
+// attend8 is the argument of kernels over 8-bit rows. Distances are bytes.
+type attend8 struct {
+	rows          unsafe.Pointer // stride apart
+	stride        uintptr
+	count, groups int // of rows, and of 64 values of a row
+	nq            int
+	ahead         uintptr        // from rows to what is fetched meanwhile
+	fetch         uintptr        // where sums begin to fetch
+	lines         int            // of 64 bytes, fetched for each query of scores, or each four rows of sums
+	x             unsafe.Pointer // queries: whole8 by group and query; or weights: floats, ldx apart
+	ldx           uintptr
+	dst           unsafe.Pointer // float32, ldd from a query to the next
+	ldd           uintptr
+	weights       unsafe.Pointer // rows8 by query
+	index         [16]int32      // where 16 rows begin
+	scales        [rows8Most]float32
+}
+
 // ScoresMany8 is ScoresManyF16 for 8-bit rows of wide values (a multiple of 64)
-// that follow each other, of which the first n take part.
+// that follow each other, of which the first n take part. Where a level has
+// products of bytes, a query is rounded to 16 bits for each 64 values.
 func ScoresMany8(dst []float32, ldd int, q []float32, nq, n int, k []byte, rows, wide int, next []byte, tile []float32) {
 	size, step := Cache8Bytes(wide), tileRows(wide)
+	if scores := active.Load().scores8; scores != nil && n == wide && nq > 0 && rows > 0 {
+		_, _, _ = dst[(nq-1)*ldd+rows-1], q[nq*n-1], k[rows*size-1]
+		g := getWork()
+		scores(g, dst, ldd, q, nq, n, k, rows, ahead(k, next))
+		putWork(g)
+		return
+	}
 	for r := 0; r < rows; r += step {
 		m := min(step, rows-r)
 		vec.fromCache8(tile[:m*wide], k[r*size:(r+m)*size], ahead(k, next))
@@ -92,9 +137,19 @@ func ScoresMany8(dst []float32, ldd int, q []float32, nq, n int, k []byte, rows,
 	}
 }
 
-// MixMany8 is MixManyF16 for 8-bit rows, as ScoresMany8.
+// MixMany8 is MixManyF16 for 8-bit rows, as ScoresMany8: weights are rounded to
+// 16 bits for each 256 rows.
 func MixMany8(dst []float32, ldd, n int, p []float32, ldp, nq int, v []byte, rows, wide int, next []byte, tile []float32) {
 	size, step := Cache8Bytes(wide), tileRows(wide)
+	if mix := active.Load().mix8; mix != nil && n == wide && nq > 0 && rows > 0 {
+		_, _, _ = dst[(nq-1)*ldd+n-1], p[(nq-1)*ldp+rows-1], v[rows*size-1]
+		g := getWork()
+		for r := 0; r < rows; r += rows8Most {
+			mix(g, dst, ldd, n, p[r:], ldp, nq, v[r*size:], min(rows8Most, rows-r), ahead(v, next))
+		}
+		putWork(g)
+		return
+	}
 	for r := 0; r < rows; r += step {
 		m := min(step, rows-r)
 		vec.fromCache8(tile[:m*wide], v[r*size:(r+m)*size], ahead(v, next))

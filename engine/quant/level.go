@@ -57,6 +57,11 @@ type kernels struct {
 	// done; nil: none
 	scoresMany func(dst []float32, ldd int, q []float32, nq, n int, k unsafe.Pointer, size, rows, stride int, ahead uintptr) int
 	mixMany    func(dst []float32, ldd, n int, p []float32, ldp, nq int, v unsafe.Pointer, size, rows, stride int, ahead uintptr) int
+
+	// The same for whole rows of 8 bits that follow each other; nil: by way of
+	// floats. rows is at most 256 for sums.
+	scores8 func(g *work, dst []float32, ldd int, q []float32, nq, n int, k []byte, rows int, ahead uintptr)
+	mix8    func(g *work, dst []float32, ldd, n int, p []float32, ldp, nq int, v []byte, rows int, ahead uintptr)
 }
 
 // active is the level in use.

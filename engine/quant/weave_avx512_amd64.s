@@ -1,5 +1,6 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "turn_avx512_amd64.h"
 
 // A slab is 16 rows side by side: each dword lane of a register is one row. See
 // many.go.
@@ -22,75 +23,6 @@
 	VMOVDQU64 (off+13*plainRow__size)(SI), Z13; \
 	VMOVDQU64 (off+14*plainRow__size)(SI), Z14; \
 	VMOVDQU64 (off+15*plainRow__size)(SI), Z15
-
-// TURN exchanges rows and columns of the 16 dwords in each of Z0-Z15: pairs of
-// rows, then fours, then the quarters of the registers. Column 4L+c comes to
-// Z(4c+L).
-#define TURN \
-	VPUNPCKLDQ Z1, Z0, Z16; \
-	VPUNPCKHDQ Z1, Z0, Z17; \
-	VPUNPCKLDQ Z3, Z2, Z18; \
-	VPUNPCKHDQ Z3, Z2, Z19; \
-	VPUNPCKLDQ Z5, Z4, Z20; \
-	VPUNPCKHDQ Z5, Z4, Z21; \
-	VPUNPCKLDQ Z7, Z6, Z22; \
-	VPUNPCKHDQ Z7, Z6, Z23; \
-	VPUNPCKLDQ Z9, Z8, Z24; \
-	VPUNPCKHDQ Z9, Z8, Z25; \
-	VPUNPCKLDQ Z11, Z10, Z26; \
-	VPUNPCKHDQ Z11, Z10, Z27; \
-	VPUNPCKLDQ Z13, Z12, Z28; \
-	VPUNPCKHDQ Z13, Z12, Z29; \
-	VPUNPCKLDQ Z15, Z14, Z30; \
-	VPUNPCKHDQ Z15, Z14, Z31; \
-	VPUNPCKLQDQ Z18, Z16, Z0; \
-	VPUNPCKHQDQ Z18, Z16, Z1; \
-	VPUNPCKLQDQ Z19, Z17, Z2; \
-	VPUNPCKHQDQ Z19, Z17, Z3; \
-	VPUNPCKLQDQ Z22, Z20, Z4; \
-	VPUNPCKHQDQ Z22, Z20, Z5; \
-	VPUNPCKLQDQ Z23, Z21, Z6; \
-	VPUNPCKHQDQ Z23, Z21, Z7; \
-	VPUNPCKLQDQ Z26, Z24, Z8; \
-	VPUNPCKHQDQ Z26, Z24, Z9; \
-	VPUNPCKLQDQ Z27, Z25, Z10; \
-	VPUNPCKHQDQ Z27, Z25, Z11; \
-	VPUNPCKLQDQ Z30, Z28, Z12; \
-	VPUNPCKHQDQ Z30, Z28, Z13; \
-	VPUNPCKLQDQ Z31, Z29, Z14; \
-	VPUNPCKHQDQ Z31, Z29, Z15; \
-	VSHUFI32X4 $0x88, Z4, Z0, Z16; \
-	VSHUFI32X4 $0xDD, Z4, Z0, Z17; \
-	VSHUFI32X4 $0x88, Z12, Z8, Z18; \
-	VSHUFI32X4 $0xDD, Z12, Z8, Z19; \
-	VSHUFI32X4 $0x88, Z5, Z1, Z20; \
-	VSHUFI32X4 $0xDD, Z5, Z1, Z21; \
-	VSHUFI32X4 $0x88, Z13, Z9, Z22; \
-	VSHUFI32X4 $0xDD, Z13, Z9, Z23; \
-	VSHUFI32X4 $0x88, Z6, Z2, Z24; \
-	VSHUFI32X4 $0xDD, Z6, Z2, Z25; \
-	VSHUFI32X4 $0x88, Z14, Z10, Z26; \
-	VSHUFI32X4 $0xDD, Z14, Z10, Z27; \
-	VSHUFI32X4 $0x88, Z7, Z3, Z28; \
-	VSHUFI32X4 $0xDD, Z7, Z3, Z29; \
-	VSHUFI32X4 $0x88, Z15, Z11, Z30; \
-	VSHUFI32X4 $0xDD, Z15, Z11, Z31; \
-	VSHUFI32X4 $0x88, Z18, Z16, Z0; \
-	VSHUFI32X4 $0x88, Z19, Z17, Z1; \
-	VSHUFI32X4 $0xDD, Z18, Z16, Z2; \
-	VSHUFI32X4 $0xDD, Z19, Z17, Z3; \
-	VSHUFI32X4 $0x88, Z22, Z20, Z4; \
-	VSHUFI32X4 $0x88, Z23, Z21, Z5; \
-	VSHUFI32X4 $0xDD, Z22, Z20, Z6; \
-	VSHUFI32X4 $0xDD, Z23, Z21, Z7; \
-	VSHUFI32X4 $0x88, Z26, Z24, Z8; \
-	VSHUFI32X4 $0x88, Z27, Z25, Z9; \
-	VSHUFI32X4 $0xDD, Z26, Z24, Z10; \
-	VSHUFI32X4 $0xDD, Z27, Z25, Z11; \
-	VSHUFI32X4 $0x88, Z30, Z28, Z12; \
-	VSHUFI32X4 $0x88, Z31, Z29, Z13; \
-	VSHUFI32X4 $0xDD, Z30, Z28, Z14; \
-	VSHUFI32X4 $0xDD, Z31, Z29, Z15
 
 // STORE32 puts 64 columns of weights to the parts at (BX) and one chain further.
 // R8 is the distance of chains.
