@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"outcrop/engine/catalog"
 )
 
 func TestCardFlags(t *testing.T) {
@@ -57,5 +59,27 @@ func (l *loadFlags) read(t *testing.T, args []string) {
 	l.add(c)
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPlanCards: on another machine too, plans keep to the cards that were named
+// and to their order.
+func TestPlanCards(t *testing.T) {
+	const root = "../../gpu/recipe/testdata/machines/gsd-12641-two-a770.txt"
+	plan := func(args ...string) (int, string) {
+		var out, errs strings.Builder
+		code := Main(t.Context(), Program{Out: &out, Err: &errs, In: strings.NewReader(""), Catalog: catalog.At(t.TempDir(), t.TempDir())},
+			append([]string{"plan", "starter", "--root", root, "--placement", "vram"}, args...))
+		return code, out.String() + errs.String()
+	}
+	code, text := plan("--cards", "0000:11:00.0,0000:0d:00.0", "--split", "3,1")
+	if code != 0 || !strings.Contains(text, "0000:11:00.0 holds 6 ") || !strings.Contains(text, "after layer 5, from 0000:11:00.0 to 0000:0d:00.0 through pinned host memory") {
+		t.Errorf("two cards the other way round: %d\n%s", code, text)
+	}
+	if code, text = plan("--cards", "0000:0d:00.0"); code != 0 || strings.Contains(text, "0000:11:00.0") {
+		t.Errorf("one of two cards: %d\n%s", code, text)
+	}
+	if code, text = plan("--cards", "0000:99:00.0"); code != 1 || !strings.Contains(text, "no card at 0000:99:00.0; found") {
+		t.Errorf("a card that is not there: %d\n%s", code, text)
 	}
 }

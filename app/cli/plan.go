@@ -54,8 +54,8 @@ func (p *Program) planCommand() *cobra.Command {
 			w.Context, w.KV, w.Chunk, w.NoDraft = l.context, l.kv, l.chunk, w.NoDraft || l.draft == "off"
 			w.VRAMCaps, w.Split = l.limits, l.parts
 			l.wishes(&w)
-			if !s.Here && len(list) > 0 {
-				w.Cards = list
+			if !s.Here {
+				w.Cards = l.cardFlags.list()
 			}
 			pl, m, err := serve.PlanFor(pack, s, profilePath(r), w)
 			if err != nil {
