@@ -208,6 +208,10 @@ func (p *point) fill(s wire.Sample, engine bool) {
 		v[colProcess] = known(s.CPU.Process)
 		v[colMajor] = known(s.Process.Major)
 		v[colRAMOwn], v[colRAMCache] = known(s.Process.Anon), known(s.Process.Mapped)
+		// A card's driver maps more than a small pack is.
+		if w := float64(e.Use.Weights); w > 0 && s.Process.Mapped.Value > w {
+			s.Process.Mapped.Value, v[colRAMCache] = w, w
+		}
 		switch e.Phase {
 		case "decode":
 			v[colDecode], v[colMSPerStep] = e.DecodeTokS, e.MSPerStep

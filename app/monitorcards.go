@@ -129,6 +129,10 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 	} else {
 		d.Series = append(d.Series, layer(tr("this engine"), 0.85, own))
 	}
-	d.Series = append(d.Series, widget.Series{Name: tr("others"), Color: widget.ColorDim, Fill: 0.45, Stack: true, Peak: true, Values: values[others], Why: reason})
+	rest := tr("others")
+	if byUse && !beyond {
+		rest += ", " + tr("driver") // what our own driver holds is not told apart
+	}
+	d.Series = append(d.Series, widget.Series{Name: rest, Color: widget.ColorDim, Fill: 0.45, Stack: true, Peak: true, Values: values[others], Why: reason})
 	c.chart.Set(d)
 }

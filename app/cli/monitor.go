@@ -250,7 +250,11 @@ func printSample(w io.Writer, s wire.Sample) {
 			add("", "the CPU because "+strings.ReplaceAll(e.DeviceWhy, "\n", "; "))
 		}
 		if t := e.LayerTimes; t != nil {
-			add("a layer", fmt.Sprintf("%.2f ms on the card, %.2f ms on the CPU, of the card's time %.2f ms without work for the CPU", t.CardMS, t.CPUMS, t.WaitMS))
+			words := fmt.Sprintf("%.2f ms on the card", t.CardMS)
+			if t.CPUMS > 0 {
+				words += fmt.Sprintf(", %.2f ms on the CPU with experts, of the card's time %.2f ms without work for the CPU", t.CPUMS, t.WaitMS)
+			}
+			add("a layer", words)
 		}
 		if e.ReadBS > 0 {
 			add("weights", fmt.Sprintf("%s a token, read at %.1f GB/s", size(e.BytesPerToken), e.ReadBS/1e9))
@@ -280,7 +284,11 @@ func printSample(w io.Writer, s wire.Sample) {
 	for _, c := range s.Cards {
 		add(orWord(c.PCI, "device"), fmt.Sprintf("%s: VRAM %s of %s, busy %s, %s, %s", c.Name, reading(c.VRAM), reading(c.Total), reading(c.Busy), reading(c.Temp), reading(c.Power)))
 		if u := c.Use; u != nil {
-			add("", fmt.Sprintf("layers %d to %d: weights %s, experts in use most %s, KV %s, work space %s", u.First, u.First+u.Layers-1, size(u.Weights), size(u.Slots), size(u.KV), size(u.Scratch)))
+			words := fmt.Sprintf("layers %d to %d: weights %s, KV %s, work space %s", u.First, u.First+u.Layers-1, size(u.Weights), size(u.KV), size(u.Scratch))
+			if u.Slots > 0 {
+				words += ", experts in use most " + size(u.Slots)
+			}
+			add("", words)
 		}
 		if c.WhyIdle != "" {
 			add("", c.WhyIdle)
