@@ -136,6 +136,7 @@ func (e *fakeEngine) last() wire.ChatRequest {
 
 // fakePacks is a list of two: the demo and one that is big.
 type fakePacks struct {
+	measured   int
 	mu         sync.Mutex
 	list       []catalog.Entry
 	gone       catalog.Entry
@@ -146,6 +147,11 @@ type fakePacks struct {
 	progress   []catalog.Progress
 	unfinished []catalog.Unfinished
 	wished     map[string]plan.Wishes // of the last plan of each pack
+}
+
+func (p *fakePacks) Measure(context.Context, catalog.Entry) error {
+	p.measured++
+	return nil
 }
 
 func newFakePacks() *fakePacks {

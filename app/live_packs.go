@@ -127,9 +127,24 @@ func (l *LivePacks) Plan(ctx context.Context, e catalog.Entry, w plan.Wishes) (p
 	return p, err
 }
 
+// Measure measures this machine with a pack, so that plans know its rates.
+func (l *LivePacks) Measure(ctx context.Context, e catalog.Entry) error {
+	var p plan.Plan
+	return askFor(ctx, 3*time.Minute, &p, "plan", e.Path, "--measure", "--json")
+}
+
+// measurer measures the machine that packs run on.
+type measurer interface {
+	Measure(ctx context.Context, e catalog.Entry) error
+}
+
 // ask runs this program with arguments and reads its JSON.
 func ask(ctx context.Context, v any, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	return askFor(ctx, 30*time.Second, v, args...)
+}
+
+func askFor(ctx context.Context, most time.Duration, v any, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -126,6 +127,41 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 		d.section(tr("Where the time of a token goes"), grid([]string{tr("part"), tr("time"), tr("why")}, rows, 1))
 	}
 	d.alternatives(e, p)
+	d.rates(e, p)
+}
+
+// rates says how fast the machine is taken to be, and has it measured.
+func (d *packPanel) rates(e catalog.Entry, p *plan.Plan) {
+	if len(p.Rates) == 0 {
+		return
+	}
+	a := d.p.a
+	box := widget.V(4)
+	for _, t := range p.Rates {
+		box.Add(widget.NewNote(capital(t)))
+	}
+	if m, ok := a.deps.Packs.(measurer); ok {
+		words := tr("Measure this machine")
+		if p.Speed.Measured {
+			words = tr("Measure again")
+		}
+		b := fynewidget.NewButton(words, nil)
+		b.OnTapped = func() {
+			b.Disable()
+			b.SetText(tr("Measuring…"))
+			a.slowly(func() error { return m.Measure(context.Background(), e) }, func(err error) {
+				b.SetText(words)
+				b.Enable()
+				if err != nil {
+					a.fail(err)
+					return
+				}
+				a.replan()
+			})
+		}
+		box.Add(widget.H(0, b))
+	}
+	d.section(tr("What the plan goes by"), widget.Box(box))
 }
 
 // alternatives are the placements that were considered: those that fit can be
@@ -135,9 +171,9 @@ func (d *packPanel) alternatives(e catalog.Entry, p *plan.Plan) {
 		return
 	}
 	box := widget.V(0)
-	line := func(name string, s plan.Speed, why string, do fyne.CanvasObject) {
+	line := func(name string, s plan.Speed, fits bool, why string, do fyne.CanvasObject) {
 		speed := "—"
-		if s.DecodeHigh > 0 {
+		if fits && s.DecodeHigh > 0 {
 			speed = tr("%s tok/s", between(s.DecodeLow, s.DecodeHigh))
 		}
 		if len(box.Objects) > 0 {
@@ -160,14 +196,14 @@ func (d *packPanel) alternatives(e catalog.Entry, p *plan.Plan) {
 		b := fynewidget.NewButton(tr("Let the plan choose"), func() { d.choose(e, "") })
 		back = b
 	}
-	line(p.Placement.Words(), p.Speed, now, back)
+	line(p.Placement.Words(), p.Speed, p.Fits, now, back)
 	for _, x := range p.Alternatives {
 		var do fyne.CanvasObject
 		if x.Fits {
 			b := fynewidget.NewButton(tr("Use this"), func() { d.choose(e, x.Placement) })
 			do = b
 		}
-		line(x.Placement.Words(), x.Speed, x.Why, do)
+		line(x.Placement.Words(), x.Speed, x.Fits, x.Why, do)
 	}
 	d.section(tr("Where it can live"), widget.Box(box))
 }

@@ -224,6 +224,7 @@ func TestChoosePlacement(t *testing.T) {
 		const name = "Qwen3-30B-A3B-Q4_K_M"
 		pl := r.packs.plans[name]
 		pl.Alternatives = append(pl.Alternatives, plan.Alternative{Placement: plan.AllVRAM, Why: "8.1 GiB short of VRAM: all weights, KV and state"})
+		pl.Rates = []string{"weights on the CPU: 10.0 GB/s, a careful guess, not measured"}
 		r.packs.plans[name] = pl
 		p := r.packsPage()
 		e, _ := r.a.packs.named(name)
@@ -270,6 +271,16 @@ func TestChoosePlacement(t *testing.T) {
 		r.pump()
 		if len(r.a.settings.Placements) != 0 {
 			t.Errorf("still chosen: %v", r.a.settings.Placements)
+		}
+		settle(r.a.win)
+		measure := buttons("Measure this machine")
+		if len(measure) != 1 {
+			t.Fatalf("%d ways to measure", len(measure))
+		}
+		test.Tap(measure[0])
+		r.pump()
+		if r.packs.measured != 1 || measure[0].Disabled() || measure[0].Text != "Measure this machine" {
+			t.Errorf("measured %d times, the button says %q", r.packs.measured, measure[0].Text)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (p *Program) planCommand() *cobra.Command {
 			if !s.Here {
 				w.Cards = l.cardFlags.list()
 			}
-			pl, m, err := serve.PlanFor(pack, s, profilePath(r), w)
+			pl, _, err := serve.PlanFor(pack, s, profilePath(r), w)
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func (p *Program) planCommand() *cobra.Command {
 				return p.printJSON(pl)
 			}
 			p.printPlan(pl)
-			p.printRates(m, s)
+			p.printRates(pl, s)
 			notes, err := pack.OnCPU()
 			if err != nil {
 				return err
@@ -102,10 +102,10 @@ func site(root, device string) (serve.Site, error) {
 }
 
 // printRates says how fast the machine is known to be.
-func (p *Program) printRates(m plan.Machine, s serve.Site) {
+func (p *Program) printRates(pl plan.Plan, s serve.Site) {
 	c := p.paint(p.Out)
 	fmt.Fprintln(p.Out, "\n"+c.bold("Rates"))
-	for _, t := range serve.RateWords(m) {
+	for _, t := range pl.Rates {
 		fmt.Fprintln(p.Out, "  "+t)
 	}
 	if left := serve.Unmeasured(s); s.Here && len(left) > 0 {

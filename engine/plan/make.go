@@ -27,6 +27,7 @@ func Make(p Pack, m Machine, w Wishes) (Plan, error) {
 		best.Alternatives = append(best.Alternatives, Alternative{o.Placement, o.Fits, lost(o, best, w.Placement != ""), o.Speed})
 	}
 	best.Reasons = append(reasons(p, m, w, best), best.Reasons...)
+	best.Rates = m.rateWords(len(p.routed()) > 0)
 	if !best.Fits {
 		best.Remedies = remedies(p, m, w)
 	}

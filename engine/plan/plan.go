@@ -22,8 +22,10 @@ type Plan struct {
 	// there is room for; the guard may take that memory back. 0: none.
 	ExpertRAM int64 `json:"expert_ram,omitempty"`
 	// PinnedChunks are the sizes of the pinned host allocations.
-	PinnedChunks []int64       `json:"pinned_chunks,omitempty"`
-	Speed        Speed         `json:"speed"`
+	PinnedChunks []int64 `json:"pinned_chunks,omitempty"`
+	Speed        Speed   `json:"speed"`
+	// Rates says how fast the machine is taken to be, and how that is known.
+	Rates        []string      `json:"rates,omitempty"`
 	Short        []Short       `json:"short,omitempty"`
 	Reasons      []string      `json:"reasons"`
 	Alternatives []Alternative `json:"alternatives"`

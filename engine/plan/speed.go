@@ -40,6 +40,41 @@ func (r Rate) or(guess float64, measured *bool) float64 {
 	return guess
 }
 
+// routed lists the layers with experts.
+func (p Pack) routed() (out []int) {
+	for i, l := range p.Layers {
+		if l.Experts > 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// rateWords says how fast a machine is taken to be, and how that is known.
+func (m Machine) rateWords(experts bool) (out []string) {
+	say := func(what string, r Rate, guess float64) {
+		how := "measured here"
+		switch {
+		case r.PerSecond <= 0:
+			r.PerSecond, how = guess, "a careful guess, not measured"
+		case !r.Measured:
+			how = "by the data sheet, not measured"
+		}
+		out = append(out, fmt.Sprintf("%s: %.1f GB/s, %s", what, r.PerSecond/1e9, how))
+	}
+	say("weights on the CPU", m.CPU, guessCPU)
+	if experts {
+		say("disk, an expert at a time", m.DiskRandom, guessRandom)
+	}
+	for _, c := range m.Cards {
+		if c.Backend != "" {
+			say("memory of "+c.Name, c.Device, guessDevice)
+			say("link to "+c.Name, c.HostToDevice, guessLink)
+		}
+	}
+	return out
+}
+
 // tally adds up the time of one token by cause.
 type tally struct {
 	card, cpu, link, disk, hand float64 // seconds

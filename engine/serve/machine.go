@@ -221,29 +221,6 @@ func Measure(ctx context.Context, s Site, again bool, progress func(what string)
 	return err
 }
 
-// RateWords says what is known of a machine's rates, and from where.
-func RateWords(m plan.Machine) (out []string) {
-	say := func(what string, r plan.Rate) {
-		switch {
-		case r.PerSecond <= 0:
-			out = append(out, what+": not measured, a careful guess is used")
-		case r.Measured:
-			out = append(out, fmt.Sprintf("%s: %.1f GB/s, measured here", what, r.PerSecond/1e9))
-		default:
-			out = append(out, fmt.Sprintf("%s: %.1f GB/s, by the data sheet", what, r.PerSecond/1e9))
-		}
-	}
-	say("experts on the CPU", m.CPU)
-	say("disk, an expert at a time", m.DiskRandom)
-	for _, c := range m.Cards {
-		if c.Backend != "" {
-			say("memory of "+c.Name, c.Device)
-			say("link to "+c.Name, c.HostToDevice)
-		}
-	}
-	return out
-}
-
 // PlanFor plans a pack for a site.
 func PlanFor(p *engine.Pack, s Site, profile string, w plan.Wishes) (plan.Plan, plan.Machine, error) {
 	facts, err := p.PlanFacts()
