@@ -51,11 +51,12 @@ type flow struct {
 
 // pieceCost is what a piece of a prompt takes beside its tokens, in tokens: weights
 // are read once for each piece, and products of few columns leave units idle. An
-// H200 multiplies 512 columns at 150 TFLOPS and 2048 at 240, as if each piece had
-// 512 tokens more; smaller cards are busy with less.
+// H200 reads prompts of a 1.5B model at 31,000, 39,600 and 43,900 tok/s in chunks
+// of 512, 1024 and 2048, as if each had 300 tokens more; smaller cards are busy
+// with less.
 const (
 	pieceCost     = 64
-	widePieceCost = 512
+	widePieceCost = 300
 	leastPiece    = 128
 )
 
