@@ -21,6 +21,13 @@
 #define CHUNK 32
 #define REC (2 * CHUNK * DN + CHUNK * CHUNK + 3 * CHUNK)
 #define LD (DN + 4) // lanes with different rows are in different banks
+// NVIDIA's compiler would load the whole triangle of A first, into registers that
+// it does not have.
+#ifdef NVIDIA
+#define IN_ORDER __asm__ volatile("" ::: "memory")
+#else
+#define IN_ORDER
+#endif
 #define LOCAL4(p) (*(__local float4 *)(p))
 #define GLOBAL4(p) (*(CGLOBAL float4 *)(p))
 
@@ -72,7 +79,7 @@ KERNEL(256 / LANES) void chunk_solve(CGLOBAL float *uc, int channels, CGLOBAL fl
                                int base, int tokens, int heads, int keys, float eps, int flags, GLOBAL float *rec) {
   BEGIN
   __local float lq[CHUNK * LD] __attribute__((aligned(16))), lk[CHUNK * LD] __attribute__((aligned(16)));
-  __local float la[CHUNK * CHUNK], part[2 * 256];
+  __local float la[CHUNK * CHUNK] __attribute__((aligned(16))), part[2 * 256];
   __local float lg[CHUNK], beta[CHUNK], qf[CHUNK], kf[CHUNK];
   const int at = get_local_id(0), h = get_group_id(1), chunk = get_group_id(0);
   const int kh = (flags & DELTA_MOD) ? h % keys : h / (heads / keys);
@@ -176,8 +183,15 @@ KERNEL(256 / LANES) void chunk_solve(CGLOBAL float *uc, int channels, CGLOBAL fl
     for (int i = 1; i < CHUNK; i++) {
       float v = x[i];
 #pragma unroll
-      for (int j = 0; j < i; j++) v -= la[i * CHUNK + j] * x[j];
+      for (int j = 0; j < i; j += 4) {
+        const float4 a = LOCAL4(la + i * CHUNK + j);
+        v -= a.x * x[j];
+        if (j + 1 < i) v -= a.y * x[j + 1];
+        if (j + 2 < i) v -= a.z * x[j + 2];
+        if (j + 3 < i) v -= a.w * x[j + 3];
+      }
       x[i] = v;
+      IN_ORDER;
     }
     GLOBAL float *to = r + (col < DN ? 0 : CHUNK * DN) + c;
 #pragma unroll

@@ -186,6 +186,38 @@ func (s *speed) deltas() {
 	}
 }
 
+// routers multiplies the floats of a router, in small work-groups and in others.
+func (s *speed) routers() {
+	for _, n := range []int{512, 2048} {
+		ws, free := s.many(0, 128, 2048, 4)
+		a, freeA := s.promptActs(n, 2048)
+		y := s.buf(int64(4 * 128 * n))
+		for _, few := range []bool{true, false} {
+			var muls []*MatMul
+			for _, w := range ws {
+				m, err := s.set.MatMul(w)
+				s.ok(err)
+				if !few {
+					m.few = nil
+				}
+				muls = append(muls, m)
+			}
+			d := s.graph(5, func(q *compute.Queue) error {
+				for _, m := range muls {
+					if err := m.Run(q, a, n, nil, Out{Y: y, Ld: 128}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			fmt.Printf("router 128 x 2048 x %4d, small work-groups %-5v %8.2f us\n", n, few, us(d/4))
+		}
+		y.Free()
+		freeA()
+		free()
+	}
+}
+
 func (s *speed) mat() {
 	const rows, cols = 4096, 4096
 	for _, units := range []bool{true, false} {
