@@ -42,7 +42,9 @@ func (p *Program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.Threads, s.Pack, s.Rates = l.threads, pack.File().Shards()[0].Path, ratesFile()
+			if s.Here { // elsewhere the disk is another one too
+				s.Threads, s.Pack, s.Rates = l.threads, pack.File().Shards()[0].Path, ratesFile()
+			}
 			if measure {
 				tell := p.progress()
 				err := serve.Measure(c.Context(), s, true, func(what string) { tell("measuring "+what, 0, 0) })
