@@ -367,12 +367,13 @@ func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0,
 		m := min(attnRows, n-r0)
 		for i := range m {
 			t, h := t0+(r0+i)/heads, h0+(r0+i)%heads
-			copy(w.query[i*c.keyDim:(i+1)*c.keyDim], c.q[t*c.qRow+h*c.keyDim:])
+			q := w.query[i*c.keyDim : (i+1)*c.keyDim]
+			copy(q, c.q[t*c.qRow+h*c.keyDim:])
+			quant.ScaleF32(q, c.scale)
 		}
 		c.k.scores(w, w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys, c.v, values)
 		for i := range m {
 			s, a := w.scores[i*attnBlock:i*attnBlock+keys], part[(r0+i)*size:(r0+i+1)*size]
-			quant.ScaleF32(s, c.scale)
 			if c.softcap != 0 {
 				softcap(s, c.softcap)
 			}

@@ -1,6 +1,9 @@
 package quant
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 //go:noescape
 func scoresF16by3x256(dst, q *float32, k unsafe.Pointer, rows, n, stride, ldd int, ahead uintptr)
@@ -297,10 +300,30 @@ func mixF32x512(a *attend, m int) {
 	}
 }
 
+//go:noescape
+func expSum512(x *float32, n int, top float32) (sum float32)
+
+func expSumAVX512(x []float32, top float32) (s float32) {
+	n := len(x) &^ 31
+	if n > 0 {
+		s = expSum512(&x[0], n, top)
+	}
+	if n < len(x) {
+		var y [32]float32
+		for i := copy(y[:], x[n:]); i < len(y); i++ {
+			y[i] = float32(math.Inf(-1))
+		}
+		s += expSum512(&y[0], 32, top)
+		copy(x[n:], y[:])
+	}
+	return s
+}
+
 // avx512Vec is the AVX2 operations, 32-byte registers being as fast on Zen 4,
 // but for those that have many queries at once.
 var avx512Vec = func() vecOps {
 	v := avx2Vec
+	v.expSum = expSumAVX512
 	v.scoresF16 = func(dst, q []float32, k []uint16, stride int) {
 		if len(q)%16 != 0 || len(q) == 0 {
 			scoresF16AVX2(dst, q, k, stride)

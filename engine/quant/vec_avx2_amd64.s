@@ -123,6 +123,71 @@ loop:
 	VZEROUPPER
 	RET
 
+// EXP512 replaces z by e^z as EXP does, on AVX-512, whose VSCALEFPS multiplies by
+// 2^n; a and b are used up.
+#define EXP512(z, a, b, k) \
+	VCMPPS $13, Z13, z, k; \
+	VCMPPS $3, z, z, K3; \
+	KORW K3, k, k; \
+	VMINPS z, Z14, z; \
+	VMULPS Z4, z, a; \
+	VRNDSCALEPS $8, a, a; \
+	VFNMADD231PS Z5, a, z; \
+	VFNMADD231PS Z6, a, z; \
+	VMOVAPS Z11, b; \
+	VFMADD213PS Z10, z, b; \
+	VFMADD213PS Z9, z, b; \
+	VFMADD213PS Z8, z, b; \
+	VFMADD213PS Z7, z, b; \
+	VMULPS z, b, b; \
+	VFMADD213PS z, z, b; \
+	VADDPS Z12, b, z; \
+	VSCALEFPS.Z a, z, k, z
+
+// func expSum512(x *float32, n int, top float32) (sum float32)
+// n is a multiple of 32.
+TEXT ·expSum512(SB), NOSPLIT, $0-28
+	MOVQ x+0(FP), DI
+	MOVQ n+8(FP), CX
+	VBROADCASTSS log2e<>(SB), Z4
+	VBROADCASTSS ln2hi<>(SB), Z5
+	VBROADCASTSS ln2lo<>(SB), Z6
+	VBROADCASTSS exp0<>(SB), Z7
+	VBROADCASTSS exp1<>(SB), Z8
+	VBROADCASTSS exp2<>(SB), Z9
+	VBROADCASTSS exp3<>(SB), Z10
+	VBROADCASTSS exp4<>(SB), Z11
+	VBROADCASTSS one<>(SB), Z12
+	VBROADCASTSS low<>(SB), Z13
+	VBROADCASTSS high<>(SB), Z14
+	VBROADCASTSS top+16(FP), Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+loop:
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z18
+	VSUBPS Z15, Z0, Z0
+	VSUBPS Z15, Z18, Z18
+	EXP512(Z0, Z1, Z2, K1)
+	EXP512(Z18, Z19, Z20, K2)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z18, 64(DI)
+	VADDPS Z0, Z16, Z16
+	VADDPS Z18, Z17, Z17
+	ADDQ $128, DI
+	SUBQ $32, CX
+	JNZ loop
+	VADDPS Z17, Z16, Z0
+	VEXTRACTF64X4 $1, Z0, Y1
+	VADDPS Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS X1, X0, X0
+	VHADDPS X0, X0, X0
+	VHADDPS X0, X0, X0
+	VMOVSS X0, sum+24(FP)
+	VZEROUPPER
+	RET
+
 // for i := range n { dst[i] = 1/(1+e^-x[i]) }
 // func sigmoid256(dst, x *float32, n int)
 TEXT ·sigmoid256(SB), NOSPLIT, $0-24
