@@ -46,7 +46,7 @@
 	VPMADDWD Y15, y, y
 
 // WEAVE writes the fours of values of two of four registers in the order of woven
-// rows, to record_woven+at.
+// rows, to (BX)+at.
 #define FOURS(first, UNPCK, y, z) \
 	VMOVDQU first(AX), Y0; \
 	VMOVDQU (first+128)(AX), Y1; \
@@ -57,8 +57,8 @@
 #define PUTWOVEN(even, odd, at) \
 	VPERM2I128 $0x20, odd, even, Y0; \
 	VPERM2I128 $0x31, odd, even, Y1; \
-	VMOVDQU Y0, (record_woven+at)(AX); \
-	VMOVDQU Y1, (record_woven+at+32)(AX)
+	VMOVDQU Y0, at(BX); \
+	VMOVDQU Y1, (at+32)(BX)
 #define WEAVE(UNPCK, at) \
 	FOURS(0, UNPCK, Y2, Y3); \
 	FOURS(32, UNPCK, Y4, Y5); \
@@ -129,11 +129,21 @@ group:
 	VPERM2I128 $0x31, Y1, Y0, Y3
 	VMOVDQU Y2, record_negW(AX)
 	VMOVDQU Y3, (record_negW+32)(AX)
+	LEAQ record_woven(AX), BX
 	WEAVE(VPUNPCKLDQ, 0)
 	WEAVE(VPUNPCKHDQ, 128)
 	ADDQ $1024, SI
 	ADDQ $record__size, AX
 	DECQ CX
 	JNZ group
+	VZEROUPPER
+	RET
+
+// func weave256(dst, q *[256]byte)
+TEXT ·weave256(SB), NOSPLIT, $0-16
+	MOVQ dst+0(FP), BX
+	MOVQ q+8(FP), AX
+	WEAVE(VPUNPCKLDQ, 0)
+	WEAVE(VPUNPCKHDQ, 128)
 	VZEROUPPER
 	RET

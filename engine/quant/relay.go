@@ -65,7 +65,8 @@ func relayGrid3(dst []byte, t *tile, d float32, s [8]byte, numbers *[256]byte) {
 	for i, v := range q {
 		q[i] = numbers[v]
 	}
-	putNibbles(dst[8:], t, 0)
+	w := t.lay()
+	w.nibbles(dst[8:], 0)
 }
 
 // numbersRelaid finds the number of a level.

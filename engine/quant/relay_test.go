@@ -80,6 +80,24 @@ func TestRelay(t *testing.T) {
 	})
 }
 
+func TestWeave(t *testing.T) {
+	var q, want [256]byte
+	for i := range q {
+		q[i] = byte(i)
+	}
+	weavePlain(&want, &q)
+	dst, check := inRoom(make([]byte, 256), 5)
+	weaveBytes((*[256]byte)(dst), &q)
+	if err := check(); err != nil {
+		t.Fatal(err)
+	}
+	for v := range q {
+		if p := wovenPlace[v]; dst[p] != q[v] || want[p] != q[v] {
+			t.Fatalf("value %d: place %d has %d and, in plain Go, %d", v, p, dst[p], want[p])
+		}
+	}
+}
+
 // The plain loops have no other layout.
 func TestRelayPlain(t *testing.T) {
 	if undo, err := Use(Generic); err != nil {

@@ -66,21 +66,21 @@ type weaving struct {
 // wovenAt is the table of woven formats, by the type they come from.
 var wovenAt = func() (m [Q2_0 + 1]*weaving) {
 	list := []weaving{
-		weave256(woven4_0, "Q4_0 woven", 144, unpackWoven4_0, Q4_0, relay4_0),
-		weave256(woven4_1, "Q4_1 woven", 160, unpackWoven4_1, Q4_1, relay4_1),
-		weave256(woven5_0, "Q5_0 woven", 176, unpackWoven5_0, Q5_0, relay5_0),
-		weave256(woven5_1, "Q5_1 woven", 192, unpackWoven5_1, Q5_1, relay5_1),
-		weave256(woven8_0, "Q8_0 woven", 272, unpackWoven8_0, Q8_0, relay8_0),
-		weave256(woven2_K, "Q2_K woven", 84, unpackWoven2_K, Q2_K, relay2_K),
-		weave256(woven3_K, "Q3_K woven", 110, unpackWoven3_K, Q3_K, relay3_K),
-		weave256(woven4_K, "Q4_K woven", 144, unpackWoven4_K, Q4_K, relay4_K),
-		weave256(woven5_K, "Q5_K woven", 176, unpackWoven5_K, Q5_K, relay5_K),
-		weave256(woven6_K, "Q6_K woven", 210, unpackWoven6_K, Q6_K, relay6_K),
-		weave256(woven4_NL, "IQ4_NL woven", 144, unpackWoven4_NL, IQ4_NL, relay4_0),
-		weave256(woven4_XS, "IQ4_XS woven", 136, unpackWoven4_XS, IQ4_XS, relay4_XS),
-		weave256(wovenMX, "MXFP4 woven", 136, unpackWovenMX, MXFP4, relayMX),
-		weave256(woven3S, "IQ3_S woven", 136, unpackWoven3S, IQ3_S, relay3S),
-		weave256(woven3XXS, "IQ3_XXS woven", 136, unpackWoven3XXS, IQ3_XXS, relay3XXS),
+		weaveOf(woven4_0, "Q4_0 woven", 144, unpackWoven4_0, Q4_0, relay4_0),
+		weaveOf(woven4_1, "Q4_1 woven", 160, unpackWoven4_1, Q4_1, relay4_1),
+		weaveOf(woven5_0, "Q5_0 woven", 176, unpackWoven5_0, Q5_0, relay5_0),
+		weaveOf(woven5_1, "Q5_1 woven", 192, unpackWoven5_1, Q5_1, relay5_1),
+		weaveOf(woven8_0, "Q8_0 woven", 272, unpackWoven8_0, Q8_0, relay8_0),
+		weaveOf(woven2_K, "Q2_K woven", 84, unpackWoven2_K, Q2_K, relay2_K),
+		weaveOf(woven3_K, "Q3_K woven", 110, unpackWoven3_K, Q3_K, relay3_K),
+		weaveOf(woven4_K, "Q4_K woven", 144, unpackWoven4_K, Q4_K, relay4_K),
+		weaveOf(woven5_K, "Q5_K woven", 176, unpackWoven5_K, Q5_K, relay5_K),
+		weaveOf(woven6_K, "Q6_K woven", 210, unpackWoven6_K, Q6_K, relay6_K),
+		weaveOf(woven4_NL, "IQ4_NL woven", 144, unpackWoven4_NL, IQ4_NL, relay4_0),
+		weaveOf(woven4_XS, "IQ4_XS woven", 136, unpackWoven4_XS, IQ4_XS, relay4_XS),
+		weaveOf(wovenMX, "MXFP4 woven", 136, unpackWovenMX, MXFP4, relayMX),
+		weaveOf(woven3S, "IQ3_S woven", 136, unpackWoven3S, IQ3_S, relay3S),
+		weaveOf(woven3XXS, "IQ3_XXS woven", 136, unpackWoven3XXS, IQ3_XXS, relay3XXS),
 	}
 	for i := range list {
 		m[list[i].from] = &list[i]
@@ -88,7 +88,7 @@ var wovenAt = func() (m [Q2_0 + 1]*weaving) {
 	return m
 }()
 
-func weave256(t Type, name string, size int, unpack func(*tile, []byte), from Type, relay func(dst, src []byte)) weaving {
+func weaveOf(t Type, name string, size int, unpack func(*tile, []byte), from Type, relay func(dst, src []byte)) weaving {
 	return weaving{blocks(t, name, 256, size, unpack), from, relay}
 }
 
@@ -128,43 +128,54 @@ var wovenPlace, wovenFour = func() (p [256]uint8, four [64]uint8) {
 // lane16 is the lane of the half block s.
 func lane16(s int) int { return s%2*8 + order32(s/2) }
 
-// fours reads the values of a tile by place, four at a time.
-func fours(t *tile, place int) uint32 {
-	return binary.LittleEndian.Uint32(t.bytes()[4*wovenFour[place/4]:])
+// laid is the values of a tile by place.
+type laid [256]byte
+
+func (t *tile) lay() (w laid) {
+	weaveBytes((*[256]byte)(&w), t.bytes())
+	return w
 }
 
-// putNibbles writes the low halves of all values, exclusive or flip in each byte.
-func putNibbles(dst []byte, t *tile, flip uint32) {
+// weavePlain is what weaveBytes does, in plain Go.
+func weavePlain(dst, q *[256]byte) {
+	for m, four := range wovenFour {
+		copy(dst[4*m:4*m+4], q[4*int(four):])
+	}
+}
+
+func (w *laid) word(i int) uint64 { return binary.LittleEndian.Uint64(w[8*i&255:]) }
+
+// nibbles writes the low halves of all values, exclusive or flip in each byte.
+func (w *laid) nibbles(dst []byte, flip uint64) {
 	_ = dst[127]
-	for m := 0; m < 64; m += 4 {
-		for g := range 2 {
-			lo, hi := fours(t, 128*g+m)^flip, fours(t, 128*g+64+m)^flip
-			binary.LittleEndian.PutUint32(dst[64*g+m:], lo&0x0f0f0f0f|hi&0x0f0f0f0f<<4)
-		}
+	for i := range 16 {
+		at := i/8*16 + i%8
+		lo, hi := w.word(at)^flip, w.word(at+8)^flip
+		binary.LittleEndian.PutUint64(dst[8*i:], lo&low4|hi&low4<<4)
 	}
 }
 
-// putPairs writes two bits of all values, from bit shift on.
-func putPairs(dst []byte, t *tile, shift int, flip uint32) {
+// pairs writes two bits of all values, from bit shift on.
+func (w *laid) pairs(dst []byte, shift int, flip uint64) {
 	_ = dst[63]
-	for m := 0; m < 64; m += 4 {
-		var v uint32
+	for i := range 8 {
+		var v uint64
 		for k := range 4 {
-			v |= (fours(t, 64*k+m) ^ flip) >> shift & 0x03030303 << (2 * k)
+			v |= (w.word(8*k+i) ^ flip) >> shift & low2 << (2 * k)
 		}
-		binary.LittleEndian.PutUint32(dst[m:], v)
+		binary.LittleEndian.PutUint64(dst[8*i:], v)
 	}
 }
 
-// putBits writes one bit of all values.
-func putBits(dst []byte, t *tile, shift int, flip uint32) {
+// bits writes one bit of all values.
+func (w *laid) bits(dst []byte, shift int, flip uint64) {
 	_ = dst[31]
-	for m := 0; m < 32; m += 4 {
-		var v uint32
+	for i := range 4 {
+		var v uint64
 		for j := range 8 {
-			v |= (fours(t, 32*j+m) ^ flip) >> shift & 0x01010101 << j
+			v |= (w.word(4*j+i) ^ flip) >> shift & ones << j
 		}
-		binary.LittleEndian.PutUint32(dst[m:], v)
+		binary.LittleEndian.PutUint64(dst[8*i:], v)
 	}
 }
 
@@ -237,7 +248,8 @@ func relay4_0(dst, src []byte) {
 	var t tile
 	relayHalves(dst, src, 18)
 	rawNibbles(&t, src[2:], 18)
-	putNibbles(dst[16:], &t, 0)
+	w := t.lay()
+	w.nibbles(dst[16:], 0)
 }
 
 func unpackWoven4_0(t *tile, src []byte) {
@@ -255,7 +267,8 @@ func relay4_1(dst, src []byte) {
 	relayHalves(dst, src, 20)
 	relayHalves(dst[16:], src[2:], 20)
 	rawNibbles(&t, src[4:], 20)
-	putNibbles(dst[32:], &t, 0)
+	w := t.lay()
+	w.nibbles(dst[32:], 0)
 }
 
 func unpackWoven4_1(t *tile, src []byte) {
@@ -273,8 +286,9 @@ func relayFifth(dst, src []byte, size int) {
 			t.put(4*b+j, t.word(4*b+j)|bits8(src[size*b+j])<<4)
 		}
 	}
-	putNibbles(dst, &t, 0)
-	putBits(dst[128:], &t, 4, 0)
+	w := t.lay()
+	w.nibbles(dst, 0)
+	w.bits(dst[128:], 4, 0)
 }
 
 func relay5_0(dst, src []byte) {
@@ -299,11 +313,13 @@ func unpackWoven5_1(t *tile, src []byte) {
 }
 
 func relay8_0(dst, src []byte) {
+	var t tile
 	relayHalves(dst, src, 34)
-	for m := range 64 {
-		four := int(wovenFour[m])
-		copy(dst[16+4*m:20+4*m], src[34*(four/8)+2+4*(four%8):])
+	for b := range 8 {
+		copy(t.bytes()[32*b:32*b+32], src[34*b+2:])
 	}
+	w := t.lay()
+	copy(dst[16:272], w[:])
 }
 
 func unpackWoven8_0(t *tile, src []byte) {
@@ -317,7 +333,8 @@ func relay2_K(dst, src []byte) {
 	for s, v := range src[:16] {
 		dst[lane16(s)] = v
 	}
-	putPairs(dst[16:], &t, 0, 0)
+	w := t.lay()
+	w.pairs(dst[16:], 0, 0)
 	copy(dst[80:84], src[80:84])
 }
 
@@ -333,8 +350,9 @@ func unpackWoven2_K(t *tile, src []byte) {
 func relay3_K(dst, src []byte) {
 	var t tile
 	unpackQ3_K(&t, src)
-	putPairs(dst, &t, 0, 0x04040404) // numbers of three bits, 4 too large: bits 0 and 1 stay
-	putBits(dst[64:], &t, 2, 0x04040404)
+	w := t.lay()
+	w.pairs(dst, 0, 4*ones) // numbers of three bits, 4 too large: bits 0 and 1 stay
+	w.bits(dst[64:], 2, 4*ones)
 	var n [16]byte
 	for s := range 16 {
 		n[lane16(s)] = src[96+s%8]>>(s/8*4)&15 | src[104+s%4]>>(s/4*2)&3<<4
@@ -378,7 +396,8 @@ func relay4_K(dst, src []byte) {
 		t.put(at, w&low4)
 		t.put(at+4, w>>4&low4)
 	}
-	putNibbles(dst[16:], &t, 0)
+	w := t.lay()
+	w.nibbles(dst[16:], 0)
 }
 
 func unpackWoven4_K(t *tile, src []byte) {
@@ -390,8 +409,9 @@ func relay5_K(dst, src []byte) {
 	var t tile
 	relaySixesK(dst, src)
 	unpackQ5_K(&t, src)
-	putNibbles(dst[16:], &t, 0)
-	putBits(dst[144:], &t, 4, 0)
+	w := t.lay()
+	w.nibbles(dst[16:], 0)
+	w.bits(dst[144:], 4, 0)
 }
 
 func unpackWoven5_K(t *tile, src []byte) {
@@ -402,8 +422,9 @@ func unpackWoven5_K(t *tile, src []byte) {
 func relay6_K(dst, src []byte) {
 	var t tile
 	unpackQ6_K(&t, src)
-	putNibbles(dst, &t, 0x20202020) // numbers of six bits, 32 too large
-	putPairs(dst[128:], &t, 4, 0x20202020)
+	w := t.lay()
+	w.nibbles(dst, 32*ones) // numbers of six bits, 32 too large
+	w.pairs(dst[128:], 4, 32*ones)
 	for s, v := range src[192:208] {
 		dst[192+lane16(s)] = v
 	}
@@ -426,7 +447,8 @@ func relay4_XS(dst, src []byte) {
 	}
 	binary.LittleEndian.PutUint64(dst, sixes(s, binary.LittleEndian.Uint16(src)))
 	rawNibbles(&t, src[8:], 16)
-	putNibbles(dst[8:], &t, 0)
+	w := t.lay()
+	w.nibbles(dst[8:], 0)
 }
 
 func unpackWoven4_XS(t *tile, src []byte) {
@@ -440,7 +462,8 @@ func relayMX(dst, src []byte) {
 		dst[order32(b)] = src[17*b]
 	}
 	rawNibbles(&t, src[1:], 17)
-	putNibbles(dst[8:], &t, 0)
+	w := t.lay()
+	w.nibbles(dst[8:], 0)
 }
 
 func unpackWovenMX(t *tile, src []byte) {

@@ -1,5 +1,16 @@
 package quant
 
+import "golang.org/x/sys/cpu"
+
+// weaveBytes brings bytes into the order of woven rows.
+func weaveBytes(dst, q *[256]byte) {
+	if cpu.X86.HasAVX2 {
+		weave256(dst, q)
+		return
+	}
+	weavePlain(dst, q)
+}
+
 // Kernels in woven_avx2_amd64.s, woven_avxvnni_amd64.s and unwoven_avx2_amd64.s: the
 // woven formats (woven.go).
 
@@ -137,3 +148,8 @@ func rowsW3XXSxVNNI(p *gemv)
 
 //go:noescape
 func unpackW3XXSx256(p *unpack)
+
+// weave256 is in quantize_avx2_amd64.s.
+//
+//go:noescape
+func weave256(dst, q *[256]byte)
