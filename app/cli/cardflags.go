@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"outcrop/engine"
+	"outcrop/gpu"
+	"outcrop/gpu/recipe"
 )
 
 // cardFlags say which cards a pack runs on, how its layers are dealt out and how
@@ -69,6 +71,23 @@ func (k *cardFlags) list() []string {
 		return nil
 	}
 	return strings.Split(k.cards, ",")
+}
+
+// namedCards are the options of a recipe for the cards that --device or --cards
+// names. On Intel a recipe hides all cards but one, since one context over two
+// fails (GSD-12641); we make a context for each, so several that are named stay
+// visible, and so do the numbers of names such as opencl:1.
+func namedCards(m gpu.Machine, device string) recipe.Options {
+	switch device {
+	case "", "cpu", "auto":
+		return recipe.Options{}
+	}
+	for _, c := range m.Cards {
+		if strings.EqualFold(string(c.PCI), device) {
+			return recipe.Options{Card: c.PCI}
+		}
+	}
+	return recipe.Options{Split: true}
 }
 
 // parseSplit reads "3,1".

@@ -83,3 +83,25 @@ func TestPlanCards(t *testing.T) {
 		t.Errorf("a card that is not there: %d\n%s", code, text)
 	}
 }
+
+// TestCardsStayVisible: the engine's environment hides no card that was named.
+func TestCardsStayVisible(t *testing.T) {
+	const root = "../../gpu/recipe/testdata/machines/gsd-12641-two-a770.txt"
+	for device, want := range map[string]string{
+		"auto": "0", "": "0", "0000:0d:00.0": "0", "0000:11:00.0": "1", "0000:0d:00.0,0000:11:00.0": "", "opencl:0,opencl:1": "", "opencl:1": "",
+	} {
+		env, err := environment(root, device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, v := range env {
+			if rest, ok := strings.CutPrefix(v, "ZE_AFFINITY_MASK="); ok {
+				got = rest
+			}
+		}
+		if got != want {
+			t.Errorf("%q: the mask is %q, want %q", device, got, want)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func (h *host) client(ctx context.Context) (*client.Client, error) {
 		return nil, err
 	}
 	h.name, h.demo = r.Name, r.Demo
-	base, err := environment(h.o.root)
+	base, err := environment(h.o.root, h.o.or(h.o.device))
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +81,14 @@ func (h *host) client(ctx context.Context) (*client.Client, error) {
 	return h.c, nil
 }
 
-// environment is ours with the recipe of this machine's card applied.
-func environment(root string) ([]string, error) {
+// environment is ours with the recipe of this machine's card applied, or of the
+// cards that device names.
+func environment(root, device string) ([]string, error) {
 	m, err := machine(root)
 	if err != nil {
 		return nil, err
 	}
-	r, err := recipe.For(m, recipe.Outcrop, recipe.Options{})
+	r, err := recipe.For(m, recipe.Outcrop, namedCards(m, device))
 	if err != nil {
 		// A machine that the rules cannot place runs without a recipe; the
 		// doctor says what is wrong with it.
