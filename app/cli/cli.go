@@ -176,7 +176,14 @@ func (p *Program) oneFile(c *cobra.Command, args []string) error {
 func (p *Program) start(c *cobra.Command, w WindowArgs) error {
 	why := "No display was found (neither WAYLAND_DISPLAY nor DISPLAY is set)"
 	if p.display() && p.Window != nil {
-		err := p.Window(w)
+		dir, done, err := machineDir(w.Root) // a machine file is unpacked for the time
+		if err != nil {
+			return err
+		}
+		defer done()
+		shown := w
+		shown.Root = dir
+		err = p.Window(shown)
 		if err == nil {
 			return nil
 		}

@@ -398,6 +398,16 @@ func TestNoDisplay(t *testing.T) {
 	if code := c.run("starter", "--page", "card"); code != 0 || got.Pack != "starter" || got.Page != "card" {
 		t.Errorf("exit %d, window %+v", code, got)
 	}
+	// The window is given a folder also where a machine file is named.
+	c.Window = func(w WindowArgs) error {
+		if st, err := os.Stat(filepath.Join(w.Root, "sys")); err != nil || !st.IsDir() {
+			t.Errorf("the window looks at %q: %v", w.Root, err)
+		}
+		return nil
+	}
+	if code := c.run("--root", "../../gpu/recipe/testdata/machines/gsd-12641-two-a770.txt"); code != 0 {
+		t.Errorf("exit %d: %s", code, c.err.String())
+	}
 }
 
 // tap calls f with everything written so far.
