@@ -86,7 +86,7 @@ func pickDevices(name, cache string, list []DeviceInfo) ([]DeviceInfo, error) {
 func OpenDevice(i DeviceInfo, cache string) (*compute.Device, error) {
 	for _, drv := range compute.Drivers() {
 		if drv.Name() == i.Driver {
-			return compute.Open(drv, i.Info, compute.Options{Cache: cache, Plain: i.CPU})
+			return compute.Open(drv, i.Info, compute.Options{Cache: cache, Plain: i.CPU, Overlap: i.Driver == "cuda"})
 		}
 	}
 	return nil, fmt.Errorf("open %s: no driver of this name", i.ID)

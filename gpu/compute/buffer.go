@@ -18,11 +18,12 @@ type Buffer struct {
 
 // base is one allocation of the driver.
 type base struct {
-	dev   *Device
-	ref   handle
-	n     int64
-	keys  map[[2]int64]*Buffer
-	freed bool
+	dev    *Device
+	ref    handle
+	n      int64
+	keys   map[[2]int64]*Buffer
+	slices []handle // of keys, in the order of making
+	freed  bool
 }
 
 // Alloc takes n bytes of device memory, contents undefined. A size over
@@ -100,6 +101,7 @@ func (b *Buffer) slice(off, n int64) (*Buffer, error) {
 	}
 	s := &Buffer{dev: b.dev, base: b.base, ref: ref, off: off, n: n}
 	b.base.keys[key] = s
+	b.base.slices = append(b.base.slices, ref)
 	return s, nil
 }
 
@@ -120,8 +122,10 @@ func (b *base) free() {
 		return
 	}
 	b.freed = true
-	for _, s := range b.keys {
-		b.dev.back.release(s.ref)
+	// The newest first: NVIDIA's OpenCL (580.159) crashes in clReleaseMemObject when
+	// sub-buffers go in another order.
+	for i := len(b.slices) - 1; i >= 0; i-- {
+		b.dev.back.release(b.slices[i])
 	}
 	b.dev.back.free(b.ref)
 	b.dev.used.Add(-b.n)

@@ -147,6 +147,8 @@ type fakeBackend struct {
 	live  int
 	lost  bool
 	mem   map[handle]fakeMem
+	newer []handle // slices, in the order of making
+	mixed int      // slices that were given back before a newer one
 	names map[handle]string
 	seqs  map[handle][]func() error
 	rec   []func() error
@@ -202,11 +204,20 @@ func (b *fakeBackend) alloc(n int64) (handle, error) {
 func (b *fakeBackend) slice(base handle, off, n int64) (handle, error) {
 	h := b.id()
 	b.mem[h] = fakeMem{bytes: b.mem[base].bytes[off : off+n : off+n], slice: true}
+	b.newer = append(b.newer, h)
 	b.count(1)
 	return h, nil
 }
 
-func (b *fakeBackend) release(h handle) { delete(b.mem, h); b.count(-1) }
+func (b *fakeBackend) release(h handle) {
+	if n := len(b.newer) - 1; n >= 0 && b.newer[n] == h {
+		b.newer = b.newer[:n]
+	} else {
+		b.mixed++
+	}
+	delete(b.mem, h)
+	b.count(-1)
+}
 
 func (b *fakeBackend) free(h handle) {
 	b.held -= int64(len(b.mem[h].bytes))

@@ -150,3 +150,34 @@ func TestLimit(t *testing.T) {
 		t.Errorf("without a limit: %v", err)
 	}
 }
+
+// TestSlicesEndNewestFirst: slices are given back in the reverse of the order in
+// which they were made, which NVIDIA's OpenCL wants.
+func TestSlicesEndNewestFirst(t *testing.T) {
+	f := &Fake{}
+	infos, err := f.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(f, infos[0], Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	b, err := d.Alloc(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(64) {
+		if _, err := b.Slice(i*256, 512); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Free()
+	if n := f.open_[0].mixed; n > 0 {
+		t.Errorf("%d of 64 slices were given back before a newer one", n)
+	}
+	if n := f.Live(); n > 0 {
+		t.Errorf("%d things stayed", n)
+	}
+}
