@@ -97,3 +97,8 @@ func Halve() Module {
 func Sample() Module {
 	return Module{Name: "sample", Waits: true, Text: join("common.cl", "sample.cl")}
 }
+
+// JoinRows is the end of attention for many tokens.
+func JoinRows() Module {
+	return Module{Name: "joinrows", Waits: true, Text: join("common.cl", "quantize.cl", "joinrows.cl")}
+}

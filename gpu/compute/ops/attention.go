@@ -31,6 +31,7 @@ type Attention struct {
 	turn   *compute.Kernel
 	attend *compute.Kernel
 	flash  *compute.Kernel // nil: not for this card or shape
+	rowsOf *compute.Kernel // join for many tokens; nil: there is no compiler
 }
 
 // Heads are the sizes and switches of an attention layer.
@@ -77,6 +78,9 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 			o.flash = nil
 			s.noUnits(err)
 		}
+	}
+	if o.rowsOf, err = s.load(kernels.JoinRows(), "join_rows"); err != nil {
+		o.rowsOf = nil
 	}
 	return o, nil
 }
@@ -213,6 +217,11 @@ func (o *Attention) Join(q *compute.Queue, r *Rows, s *Step, sinks *compute.Buff
 	}
 	if to.Q != nil {
 		flags |= 8
+	}
+	if s.Splits == 1 && s.Tokens >= 16 && o.rowsOf != nil {
+		return q.Launch(o.rowsOf, compute.Dim{X: up(n/4, 256), Y: s.Tokens}, compute.Dim{X: 256},
+			compute.Mem(s.Parts), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(sinks)), compute.Mem(gate), compute.Int(s.LdQ),
+			compute.Int(o.step()), compute.Int(h.Key), compute.Int(flags), compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
 	}
 	return q.Launch(r.join, compute.Dim{X: up(n, 128), Y: s.Tokens}, compute.Dim{X: 128},
 		compute.Mem(s.Parts), compute.Int(s.Splits), compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(sinks)),
