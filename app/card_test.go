@@ -320,3 +320,42 @@ func TestPagesKeepTheirPlace(t *testing.T) {
 		t.Errorf("the Settings page went from %v to %v", at, q.scroll.Offset)
 	}
 }
+
+// The recipe that an engine or a test runs with is that of its card: with two
+// Intel cards each hides the other.
+func TestRecipeFollowsTheDevice(t *testing.T) {
+	fsys := t.TempDir()
+	if err := gpu.UnpackFile("../gpu/recipe/testdata/machines/gsd-12641-two-a770.txt", fsys); err != nil {
+		t.Fatal(err)
+	}
+	m, _, _, err := gpu.Open(fsys)
+	if err != nil || len(m.Cards) != 2 {
+		t.Fatalf("%d cards, %v", len(m.Cards), err)
+	}
+	r := newRig(t, LookDark)
+	r.cards.machine = m
+	r.a.detect()
+	r.pump()
+	mask := func(env []string) string {
+		for _, v := range env {
+			if s, ok := strings.CutPrefix(v, "ZE_AFFINITY_MASK="); ok {
+				return s
+			}
+		}
+		return ""
+	}
+	e, _ := r.a.packs.current()
+	seen := map[string]bool{}
+	for i := range m.Cards {
+		r.a.runOn(e, string(m.Cards[i].PCI))
+		r.pump()
+		s := r.a.spec(e)
+		if s.Device != string(m.Cards[i].PCI) || mask(s.Env) == "" {
+			t.Errorf("card %d: on %s with mask %q", i, s.Device, mask(s.Env))
+		}
+		seen[mask(s.Env)] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("both cards run with the same mask: %v", seen)
+	}
+}

@@ -54,8 +54,9 @@ type machineWatcher interface{ machineChanged() }
 
 // spec says how to start a pack with the settings in force.
 func (a *App) spec(e catalog.Entry) EngineSpec {
+	device := a.device(e.Name)
 	return EngineSpec{Name: e.Name, Path: e.Path, Threads: a.settings.Threads, Context: a.settings.Context,
-		KV: a.settings.KV, Guard: a.settings.Guard, Device: a.device(e.Name), Env: a.recipeEnv(),
+		KV: a.settings.KV, Guard: a.settings.Guard, Device: device, Env: a.recipeEnv(device),
 		Placement: a.settings.Placements[e.Name], Experts: a.settings.Experts, Slots: a.settings.Slots,
 		VRAMLimit: a.settings.VRAMLimit, RAMLimit: a.settings.RAMLimit}
 }

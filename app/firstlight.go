@@ -288,7 +288,7 @@ func (f *firstLight) run(device, name string) {
 		})
 	})
 	a.stops = append(a.stops, cancel) // the test ends with the window
-	env := a.recipeEnv()
+	env := a.recipeEnv(device)
 	f.show()
 	f.p.toLight()
 	a.long(func() {

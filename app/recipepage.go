@@ -10,6 +10,7 @@ import (
 	fynewidget "fyne.io/fyne/v2/widget"
 
 	"outcrop/app/widget"
+	"outcrop/gpu"
 	"outcrop/gpu/recipe"
 )
 
@@ -19,12 +20,19 @@ func (p *cardPage) options() recipe.Options {
 }
 
 // recipeEnv is the recipe of our own engine as environment, with the person's
-// switches; it is what the engine is started with.
-func (a *App) recipeEnv() []string {
+// switches; it is what the engine is started with. It is that of the device it
+// is for, as a recipe may hide all cards but one; of the best card when that is no address.
+func (a *App) recipeEnv(device string) []string {
 	if !a.machine.known {
 		return nil
 	}
-	r, err := recipe.For(a.machine.machine, recipe.Outcrop, recipe.Options{Switch: a.settings.Recipe[recipe.Outcrop]})
+	o := recipe.Options{Switch: a.settings.Recipe[recipe.Outcrop]}
+	if c := a.machine.machine.Card(gpu.PCI(device)); c != nil {
+		o.Card = c.PCI
+	} else if x := a.offer(device); x != nil && a.machine.machine.Card(x.PCI) != nil {
+		o.Card = x.PCI
+	}
+	r, err := recipe.For(a.machine.machine, recipe.Outcrop, o)
 	if err != nil {
 		return nil
 	}

@@ -28,7 +28,11 @@ const lightFile = "first-light.json"
 
 // lightKey names what a pass of first light counts for.
 func lightKey(i DeviceInfo) string {
-	return fmt.Sprintf("%s %s %s %s %s", i.ID, i.PCI, i.Name, i.Version, kernelHash())
+	id := i.ID
+	if i.PCI != "" {
+		id = i.Driver // its number depends on which other cards a recipe shows
+	}
+	return fmt.Sprintf("%s %s %s %s %s", id, i.PCI, i.Name, i.Version, kernelHash())
 }
 
 var kernelHash = sync.OnceValue(func() string {
