@@ -1,38 +1,64 @@
 package kernels
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Shape is how the products with few columns are cut, see mulvec.cl, mulglu.cl
-// and muldown.cl: waves of a work-group, rows that a wave or a work-group takes at
-// once, fetches of a wave on their way.
+// and muldown.cl.
 type Shape struct {
-	Rows, Waves, Depth            int
-	GLUItems, GLURows, GLUDepth   int
-	DownRows, DownWaves, DownDeep int
+	Waves     int // of a work-group of mulvec
+	Vec       Cut // of a wave of mulvec
+	GLUItems  int // of a work-group of mulglu and mulexperts
+	GLU       Cut // of a wave of mulglu, which has rows in pairs
+	Experts   Cut // of a wave of mulexperts
+	DownWaves int // of a work-group of muldown
+	Down      Cut // of a wave of muldown, Units is 1
 }
+
+// Cut is what a wave takes at once: rows, units of a row for each lane; and how
+// many such steps are on their way.
+type Cut struct{ Rows, Units, Depth int }
 
 // MaxTurns is the most row groups that a wave of mulvec takes (TURNS there).
 const MaxTurns = 16
 
+// cuts are those of one column on devices with waves of 32, as measured on an H200
+// (engine/BENCH.md); others take two rows and two steps.
+var cuts = map[string]Cut{
+	"F32": {2, 1, 3}, "F16": {2, 2, 2}, "BF16": {2, 2, 2}, "Q8_0": {4, 1, 1},
+	"Q4_K": {2, 2, 1}, "Q5_K": {4, 1, 1}, "Q5_0": {4, 1, 1}, "Q5_1": {4, 1, 1}, "Q4_0": {4, 2, 1}, "Q4_1": {4, 2, 1},
+	"Q2_K": {4, 2, 1}, "Q3_K": {4, 2, 1}, "TQ1_0": {4, 1, 2}, "TQ2_0": {4, 1, 2}, "Q2_0": {4, 1, 2}, "Q1_0": {4, 2, 1},
+	"IQ4_NL": {2, 1, 3}, "IQ4_XS": {2, 2, 1}, "MXFP4": {4, 1, 1}, "NVFP4": {4, 2, 1},
+	"IQ3_S": {2, 2, 1}, "IQ3_XXS": {4, 2, 1}, "IQ2_XXS": {4, 2, 1}, "IQ2_XS": {4, 2, 1}, "IQ2_S": {4, 2, 1},
+	"IQ1_S": {4, 2, 1}, "IQ1_M": {4, 2, 1},
+}
+
 // ShapeOf is the shape of the products of a format with up to `columns` columns,
-// on a device with waves of `lanes`: 8 and 16 are Intel's.
+// on a device with waves of `lanes`: 8 and 16 are Intel's, which has fewer
+// registers for a lane.
 func ShapeOf(l Layout, columns, lanes int) Shape {
-	s := Shape{Rows: l.Rows, Waves: 4, Depth: 2, GLUItems: 256, GLURows: 2, GLUDepth: 2, DownRows: 2, DownWaves: 4, DownDeep: 2}
+	two := Cut{2, 1, 2}
+	s := Shape{Waves: 4, Vec: two, GLUItems: 256, GLU: two, Experts: two, DownWaves: 4, Down: two}
 	if lanes >= 32 {
-		s.DownRows = 4
+		s.Experts, s.Down = Cut{4, 2, 1}, Cut{4, 1, 2}
+		if c, ok := cuts[l.Name]; ok {
+			s.Vec = c
+		}
 	}
 	if columns > 1 { // there is work to hide the fetches
-		s.Depth, s.GLUDepth = 1, 1
+		s.Vec, s.GLU = Cut{2, 1, 1}, Cut{2, 1, 1}
 		if lanes >= 32 {
-			s.Rows = 4
+			s.Vec.Rows = 4
 		}
 	}
 	return s
 }
 
 // Mul multiplies weights of a format with up to `columns` columns: mulvec and
-// mulglu with the count in their name, and for one column muldown. A module for
-// each count, as a model that drafts nothing needs one only.
+// mulglu with the count in their name, and for one column mulexperts and muldown.
+// A module for each count, as a model that drafts nothing needs one only.
 func Mul(l Layout, columns, lanes int) Module {
 	return MulShaped(l, columns, ShapeOf(l, columns, lanes))
 }
@@ -40,16 +66,30 @@ func Mul(l Layout, columns, lanes int) Module {
 // MulShaped is Mul with a shape of the caller's choice.
 func MulShaped(l Layout, columns int, s Shape) Module {
 	m := Module{
-		Name:  fmt.Sprintf("mul_%s_%d_%d", l.word(), columns, s.Rows),
+		Name:  fmt.Sprintf("mul_%s_%d", l.word(), columns),
 		Large: columns > 1,
-		Text:  join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + times("mulglu.cl", columns),
+		Text:  join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + glu(fmt.Sprint("mulglu_", columns), "GLU", columns),
 		Waits: true,
-		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), fmt.Sprintf("NR=%d", s.Rows), fmt.Sprintf("WAVES=%d", s.Waves), fmt.Sprintf("DEPTH=%d", s.Depth), "STREAM=1",
-			fmt.Sprintf("GLU_ITEMS=%d", s.GLUItems), fmt.Sprintf("GLU_ROWS=%d", s.GLURows), fmt.Sprintf("GLU_DEPTH=%d", s.GLUDepth)},
+		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), "STREAM=1", fmt.Sprintf("WAVES=%d", s.Waves),
+			fmt.Sprintf("NR=%d", s.Vec.Rows), fmt.Sprintf("UNITS=%d", s.Vec.Units), fmt.Sprintf("DEPTH=%d", s.Vec.Depth),
+			fmt.Sprintf("GLU_ITEMS=%d", s.GLUItems)},
 	}
+	m.Defines = append(m.Defines, s.GLU.defines("GLU")...)
 	if columns == 1 {
-		m.Text += join("muldown.cl")
-		m.Defines = append(m.Defines, fmt.Sprintf("DOWN_ROWS=%d", s.DownRows), fmt.Sprintf("DOWN_WAVES=%d", s.DownWaves), fmt.Sprintf("DOWN_DEPTH=%d", s.DownDeep))
+		m.Text += glu("mulexperts", "EXPERTS", 1) + join("muldown.cl")
+		m.Defines = append(m.Defines, s.Experts.defines("EXPERTS")...)
+		m.Defines = append(m.Defines, fmt.Sprintf("DOWN_WAVES=%d", s.DownWaves))
+		m.Defines = append(m.Defines, s.Down.defines("DOWN")...)
 	}
 	return m
+}
+
+func (c Cut) defines(prefix string) []string {
+	return []string{fmt.Sprintf("%s_ROWS=%d", prefix, c.Rows), fmt.Sprintf("%s_UNITS=%d", prefix, c.Units), fmt.Sprintf("%s_DEPTH=%d", prefix, c.Depth)}
+}
+
+// glu is mulglu.cl as a kernel of the given name, cut by the macros with prefix.
+func glu(name, prefix string, columns int) string {
+	r := strings.NewReplacer("$NAME", name, "$ROWS", prefix+"_ROWS", "$UNITS", prefix+"_UNITS", "$DEPTH", prefix+"_DEPTH", "$NC", fmt.Sprint(columns))
+	return "#line 1 \"mulglu.cl\"\n" + r.Replace(file("mulglu.cl"))
 }

@@ -3,7 +3,11 @@
 //
 // A work-group makes 32 values of a column: one unit of the result. The matrix
 // has 2*rows rows: those of the gate, then those of the up matrix. A wave takes
-// PAIRS rows of both, its next GLU_DEPTH fetches on their way.
+// PAIRS rows of both, its next $DEPTH fetches on their way.
+//
+// The kernel comes in two forms: mulglu_N for one matrix, whose weights may be
+// fetched before the launch waits, and mulexperts, whose waves have all they need
+// on its way at once, as it cannot begin before it knows its matrices.
 //
 // With experts (GLU_EXPERTS, one column only) dimension 1 is a slot: the matrix is
 // number ids[slot], `stride` bytes apart; the column is slot / used; the result
@@ -18,14 +22,25 @@
 #define PAIRS (32 / GLU_WAVES)
 #endif
 
-KERNEL(GLU_WAVES) void mulglu_$NC(CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows,
+// as in mulvec.cl
+#undef GLU_RAW
+#undef GLU_LOAD
+#if $NC == 1
+#define GLU_RAW LRAW
+#define GLU_LOAD(o, p, u) fetch_lane(o, p, u, lane)
+#else
+#define GLU_RAW raw
+#define GLU_LOAD(o, p, u) fetch(o, p, u)
+#endif
+
+KERNEL(GLU_WAVES) void $NAME(CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows,
                                   CGLOBAL uint *restrict gtab, xvalues *xq, CGLOBAL uint2 *xm, int cols,
                                   CGLOBAL int *ids, int used, CGLOBAL float *bias, int act, int flags, GLOBAL float *h,
                                   GLOBAL uint4 *hq, GLOBAL uint2 *hm) {
   LANE_LOCAL
   __local float out[2][$NC * 32]; // gate, up
   const int lane = get_local_id(0) % LANES, wave = get_local_id(0) / LANES;
-  const int block = get_group_id(0), iters = (upr + UNITS * LANES - 1) / (UNITS * LANES);
+  const int block = get_group_id(0), iters = (upr + $UNITS * LANES - 1) / ($UNITS * LANES);
   int col = 0, slot = 0;
   if (flags & GLU_EXPERTS) {
     slot = get_group_id(1);
@@ -37,23 +52,23 @@ KERNEL(GLU_WAVES) void mulglu_$NC(CGLOBAL uchar *restrict w, ulong stride, ulong
     bias += (ulong)e * 2 * rows;
   }
   const planes p = planes_at(w, units, 0);
-  // A wave goes through GLU_ROWS streams of rows: even ones of the gate, odd ones of
+  // A wave goes through $ROWS streams of rows: even ones of the gate, odd ones of
   // the up matrix, each of `turns` rows that follow each other.
-  const int first = block * 32 + wave * PAIRS, turns = 2 * PAIRS / GLU_ROWS;
-  LRAW ring[GLU_DEPTH][UNITS][GLU_ROWS];
-  int base[GLU_ROWS], fu = lane, fleft = iters, frow = 0;
+  const int first = block * 32 + wave * PAIRS, turns = 2 * PAIRS / $ROWS;
+  GLU_RAW ring[$DEPTH][$UNITS][$ROWS];
+  int base[$ROWS], fu = lane, fleft = iters, frow = 0;
   const int fend = turns * upr;
 #pragma unroll
-  for (int r = 0; r < GLU_ROWS; r++) base[r] = (r % 2 * rows + first + r / 2 * turns) * upr;
+  for (int r = 0; r < $ROWS; r++) base[r] = (r % 2 * rows + first + r / 2 * turns) * upr;
 #define GLU_FETCH(d)                                                                               \
   if (frow < fend) {                                                                               \
-    _Pragma("unroll") for (int j = 0; j < UNITS; j++) {                                            \
+    _Pragma("unroll") for (int j = 0; j < $UNITS; j++) {                                            \
       if (fu + j * LANES < upr) {                                                                  \
-        _Pragma("unroll") for (int r = 0; r < GLU_ROWS; r++)                                       \
-            fetch_lane(&ring[d][j][r], p, base[r] + frow + fu + j * LANES, lane);                             \
+        _Pragma("unroll") for (int r = 0; r < $ROWS; r++)                                       \
+            GLU_LOAD(&ring[d][j][r], p, base[r] + frow + fu + j * LANES);                             \
       }                                                                                            \
     }                                                                                              \
-    fu += UNITS * LANES;                                                                           \
+    fu += $UNITS * LANES;                                                                           \
     if (--fleft == 0) {                                                                            \
       fleft = iters;                                                                               \
       fu = lane;                                                                                   \
@@ -61,44 +76,51 @@ KERNEL(GLU_WAVES) void mulglu_$NC(CGLOBAL uchar *restrict w, ulong stride, ulong
     }                                                                                              \
   }
 #pragma unroll
-  for (int d = 0; d < GLU_DEPTH; d++) {
+  for (int d = 0; d < $DEPTH; d++) {
     GLU_FETCH(d)
   }
   TABLE_BEGIN(GLU_WAVES)
   if (!(flags & GLU_EXPERTS)) {
     BEGIN
   }
-  float acc[GLU_ROWS][$NC];
+  float acc[$ROWS][$NC];
 #pragma unroll
-  for (int r = 0; r < GLU_ROWS; r++)
+  for (int r = 0; r < $ROWS; r++)
 #pragma unroll
     for (int c = 0; c < $NC; c++) acc[r][c] = 0;
   int turn = 0, u = lane, left = iters;
   while (turn < turns) {
 #pragma unroll
-    for (int d = 0; d < GLU_DEPTH; d++) {
+    for (int d = 0; d < $DEPTH; d++) {
       if (turn < turns) {
 #pragma unroll
-        for (int j = 0; j < UNITS; j++) {
-          unit wt[GLU_ROWS];
+        for (int j = 0; j < $UNITS; j++) {
+#if $NC == 1
+          unit wt[$ROWS];
 #pragma unroll
-          for (int r = 0; r < GLU_ROWS; r++) unpack_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
+          for (int r = 0; r < $ROWS; r++) unpack_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
           if (u + j * LANES < upr) {
+#else
+          if (u + j * LANES < upr) {
+            unit wt[$ROWS];
+#pragma unroll
+            for (int r = 0; r < $ROWS; r++) unpack(&wt[r], &ring[d][j][r], lane, tab);
+#endif
 #pragma unroll
             for (int c = 0; c < $NC; c++) {
               const xunit x = x_at(xq, xm, upr, c ? min(c, cols - 1) : col, u + j * LANES);
 #pragma unroll
-              for (int r = 0; r < GLU_ROWS; r++) acc[r][c] += dot_unit(&wt[r], &x);
+              for (int r = 0; r < $ROWS; r++) acc[r][c] += dot_unit(&wt[r], &x);
             }
           }
         }
         GLU_FETCH(d)
-        u += UNITS * LANES;
+        u += $UNITS * LANES;
         if (--left == 0) {
           left = iters;
           u = lane;
 #pragma unroll
-          for (int r = 0; r < GLU_ROWS; r++) {
+          for (int r = 0; r < $ROWS; r++) {
 #pragma unroll
             for (int c = 0; c < $NC; c++) {
               const float v = lane_sum(acc[r][c]);

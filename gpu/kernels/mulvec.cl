@@ -1,7 +1,7 @@
 // Matrix times a few columns of activations: y[c][r] = sum_k w[r][k] x[c][k].
 //
 // A wave takes `turns` groups of NR rows, one group after the other; its lanes go
-// over the units of the rows. `split` waves of a work-group share the same rows,
+// over the units of the rows, UNITS of each at once. `split` waves of a work-group share the same rows,
 // each with a part of the units. The next DEPTH fetches of a wave are on their
 // way across the border of row groups: the memory never waits for a sum. Sums
 // meet in local memory, and the work-group writes all its results at its end.
@@ -23,9 +23,18 @@
 #define MUL_HOLD 8
 #define MUL_SETTLED 16
 #define TURNS 16
-#ifndef UNITS
-#define UNITS 1 // of a row, that a lane takes at once
 #endif
+
+// With one column lanes share scales (formats.cl), which leaves registers; with
+// more, what is unpacked had better not live outside the branch.
+#undef MUL_RAW
+#undef MUL_LOAD
+#if $NC == 1
+#define MUL_RAW LRAW
+#define MUL_LOAD(o, p, u) fetch_lane(o, p, u, lane)
+#else
+#define MUL_RAW raw
+#define MUL_LOAD(o, p, u) fetch(o, p, u)
 #endif
 
 KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, int rows, CGLOBAL uint *restrict gtab,
@@ -41,7 +50,7 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
 
   // Row r of group k is first + r * turns + k: so a place moves on by a row's units
   // whatever r is. Past the end of the matrix the last rows are taken again.
-  LRAW ring[DEPTH][UNITS][NR];
+  MUL_RAW ring[DEPTH][UNITS][NR];
   int base[NR], late[NR];
   int fu = u0, fleft = iters, frow = 0;
   const int fend = turns * upr;
@@ -57,7 +66,7 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
     _Pragma("unroll") for (int j = 0; j < UNITS; j++) {                                            \
       if (fu + j * jump < upr) {                                                                   \
         _Pragma("unroll") for (int r = 0; r < NR; r++)                                             \
-            fetch_lane(&ring[d][j][r], p, base[r] + frow + fu + j * jump, lane);                              \
+            MUL_LOAD(&ring[d][j][r], p, base[r] + frow + fu + j * jump);                           \
       }                                                                                            \
     }                                                                                              \
     fu += step;                                                                                    \
@@ -93,10 +102,17 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
       if (turn < turns) {
 #pragma unroll
         for (int j = 0; j < UNITS; j++) {
+#if $NC == 1
           unit wt[NR];
 #pragma unroll
           for (int r = 0; r < NR; r++) unpack_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
           if (u + j * jump < upr) {
+#else
+          if (u + j * jump < upr) {
+            unit wt[NR];
+#pragma unroll
+            for (int r = 0; r < NR; r++) unpack(&wt[r], &ring[d][j][r], lane, tab);
+#endif
 #pragma unroll
             for (int c = 0; c < $NC; c++) {
               const xunit x = x_at(xq, xm, upr, c ? min(c, cols - 1) : 0, u + j * jump);

@@ -116,6 +116,7 @@ type Mul struct {
 	tab *compute.Buffer
 	vec []*compute.Kernel // for 1, 2, 4, 8 columns
 	glu []*compute.Kernel
+	exp *compute.Kernel
 	dwn *compute.Kernel
 
 	shapes []kernels.Shape // of vec and glu
@@ -144,7 +145,11 @@ func (s *Set) Mul(w *Weight, most int) (*Mul, error) {
 		}
 		o.vec, o.glu, o.shapes = append(o.vec, vec), append(o.glu, glu), append(o.shapes, shape)
 	}
-	o.dwn, err = s.load(kernels.MulShaped(w.layout, 1, o.shapes[0]), "muldown")
+	one := kernels.MulShaped(w.layout, 1, o.shapes[0])
+	if o.exp, err = s.load(one, "mulexperts"); err != nil {
+		return nil, err
+	}
+	o.dwn, err = s.load(one, "muldown")
 	return o, err
 }
 
@@ -205,7 +210,7 @@ func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
 	}
 	w, upr := o.w, o.w.upr()
 	shape := o.shapes[i]
-	groups := up(w.Rows, shape.Rows)
+	groups := up(w.Rows, shape.Vec.Rows)
 	split := o.set.split(groups, upr, shape.Waves)
 	blocks := up(groups, shape.Waves/split)
 	resident := max(o.set.dev.Info().Units, 1) * max(o.set.tune.waves/shape.Waves, 1) // work-groups that the card holds at once, about
@@ -241,7 +246,7 @@ type GLU struct {
 	To   *Acts           // X and Q are both written when both are there
 }
 
-func (o *Mul) gluLaunch(q *compute.Queue, i int, a *Acts, cols, slots int, ids *compute.Buffer, used, flags int, g GLU) error {
+func (o *Mul) gluLaunch(q *compute.Queue, k *compute.Kernel, items int, a *Acts, cols, slots int, ids *compute.Buffer, used, flags int, g GLU) error {
 	w := o.w
 	if g.Bias != nil {
 		flags |= gluBias
@@ -258,7 +263,7 @@ func (o *Mul) gluLaunch(q *compute.Queue, i int, a *Acts, cols, slots int, ids *
 	if g.To.Cols != rows {
 		return fmt.Errorf("gate: %d rows to activations of %d values", rows, g.To.Cols)
 	}
-	return q.Launch(o.glu[i], compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: o.shapes[i].GLUItems},
+	return q.Launch(k, compute.Dim{X: up(rows, 32), Y: slots}, compute.Dim{X: items},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(rows),
 		compute.Mem(o.tab), compute.Mem(xq), compute.Mem(xm), compute.Int(cols),
 		compute.Mem(s.or(ids)), compute.Int(used), compute.Mem(s.or(g.Bias)), compute.Int(g.Act), compute.Int(flags),
@@ -271,7 +276,7 @@ func (o *Mul) RunGLU(q *compute.Queue, a *Acts, cols int, g GLU) error {
 	if err != nil {
 		return err
 	}
-	return o.gluLaunch(q, i, a, cols, 1, nil, 1, 0, g)
+	return o.gluLaunch(q, o.glu[i], o.shapes[i].GLUItems, a, cols, 1, nil, 1, 0, g)
 }
 
 // RunExperts makes act(gate x) * (up x) for tokens 0..tokens-1 and the used
@@ -281,7 +286,7 @@ func (o *Mul) RunExperts(q *compute.Queue, a *Acts, tokens, used int, ids *compu
 	if a.Cols != o.w.Cols || tokens > a.Rows || tokens*used > g.To.Rows {
 		return fmt.Errorf("experts: %d tokens of %d values with %d experts each, the matrix has %d x %d", tokens, a.Cols, used, o.w.Rows, o.w.Cols)
 	}
-	return o.gluLaunch(q, 0, a, 1, tokens*used, ids, used, gluExperts, g)
+	return o.gluLaunch(q, o.exp, o.shapes[0].GLUItems, a, 1, tokens*used, ids, used, gluExperts, g)
 }
 
 // RunDown makes y[t] (+)= Scale * sum_j weight[t,j] * (w_e x[t*used+j] + bias_e).
@@ -293,7 +298,7 @@ func (o *Mul) RunDown(q *compute.Queue, a *Acts, tokens, used int, ids, weight *
 	}
 	xq, xm := o.x(a)
 	shape := o.shapes[0]
-	return q.Launch(o.dwn, compute.Dim{X: up(w.Rows, shape.DownRows), Y: tokens}, compute.Dim{X: shape.DownWaves * s.lanes},
+	return q.Launch(o.dwn, compute.Dim{X: up(w.Rows, shape.Down.Rows), Y: tokens}, compute.Dim{X: shape.DownWaves * s.lanes},
 		compute.Mem(w.Buf), compute.Long(w.Stride), compute.Long(w.units()), compute.Int(w.upr()), compute.Int(w.Rows), compute.Mem(o.tab),
 		compute.Mem(xq), compute.Mem(xm), compute.Mem(ids), compute.Mem(weight), compute.Int(used),
 		compute.Mem(s.or(out.Extra)), compute.Int(out.Flags), compute.Float(oneIfZero(out.Scale)), compute.Mem(out.Y), compute.Int(out.Ld))

@@ -18,34 +18,33 @@ import (
 
 // variant is one way to cut and build the products.
 type variant struct {
-	name    string
-	shape   func(s *kernels.Shape)
-	defines []string
-	waves   int // tune.waves, 0: as it is
+	name  string
+	shape func(s *kernels.Shape)
+	waves int // tune.waves, 0: as it is
 }
 
-// way reads a variant of words: R2 rows of a wave, W8 waves, D3 fetches,
-// U2 units of a lane, G24 waves of a compute unit; for
-// gates I512 items, r1 rows, d4 fetches; for the second half of experts x4 rows,
-// w2 waves, e3 fetches.
+// way reads a variant of words. What a wave takes at once: R2 U1 D2 rows, units and
+// depth of mulvec, r2 u1 d2 those of gates, x4 e2 rows and depth of the second half
+// of experts. W8 and w4 are waves of a work-group of mulvec and of that half, I512
+// the items of one of gates, G24 the waves that a compute unit is given.
 func way(text string) variant {
 	v := variant{name: text}
 	set := map[byte]int{}
 	for _, w := range strings.Fields(text) {
 		n, _ := strconv.Atoi(w[1:])
-		switch w[0] {
-		case 'U':
-			v.defines = append(v.defines, "UNITS="+w[1:])
-		case 'G':
-			v.waves = n
-		default:
-			set[w[0]] = n
-		}
+		set[w[0]] = n
 	}
+	v.waves = set['G']
 	v.shape = func(s *kernels.Shape) {
-		for k, to := range map[byte]*int{'R': &s.Rows, 'W': &s.Waves, 'D': &s.Depth, 'I': &s.GLUItems, 'r': &s.GLURows, 'd': &s.GLUDepth, 'x': &s.DownRows, 'w': &s.DownWaves, 'e': &s.DownDeep} {
-			if n := set[k]; n > 0 {
-				*to = n
+		for k, to := range map[byte][]*int{
+			'R': {&s.Vec.Rows}, 'U': {&s.Vec.Units}, 'D': {&s.Vec.Depth}, 'W': {&s.Waves}, 'I': {&s.GLUItems},
+			'r': {&s.GLU.Rows, &s.Experts.Rows}, 'u': {&s.GLU.Units, &s.Experts.Units}, 'd': {&s.GLU.Depth, &s.Experts.Depth},
+			'x': {&s.Down.Rows}, 'e': {&s.Down.Depth}, 'w': {&s.DownWaves},
+		} {
+			for _, at := range to {
+				if n := set[k]; n > 0 {
+					*at = n
+				}
 			}
 		}
 	}
@@ -134,7 +133,6 @@ func (u *tuning) set(s *speed, v variant, columns int) *Set {
 	set, err := New(s.dev)
 	s.ok(err)
 	u.sets[key] = set
-	set.extra = v.defines
 	if v.waves > 0 {
 		set.tune.waves = v.waves
 	}
@@ -182,29 +180,31 @@ func (u *tuning) run(want string) {
 	}
 	types := func(list ...uint32) []uint32 { return list }
 	if has("vec") {
-		u.vec(types(12, 14), []string{"R2 D2", "R2 D3", "R2 D4", "R2 D2 U2", "R2 D1 U2", "R2 D1 U4", "R4 D1", "R4 D2", "R1 D4", "R1 D1 U4",
-			"R2 D2 G24", "R2 D2 G48", "R2 D2 G64", "R2 D3 G24", "R2 D3 G48", "R2 D4 G20", "R2 D4 G40", "R4 D2 G16", "R4 D2 G64"},
+		u.vec(types(12, 14), []string{"", "R2 U1 D2", "R2 U1 D3", "R2 U2 D1", "R4 U1 D1", "R4 U1 D2", "R4 U2 D1", "R2 U1 D3 G48"},
 			[][2]int{{14336, 4096}, {4096, 14336}, {4096, 4096}, {1536, 8960}}, true)
 	}
 	if has("glu") {
-		u.glu(types(12), []string{"r2 d2", "r2 d3", "r2 d4", "r4 d1", "r4 d2", "r2 d2 I512", "r2 d3 I512", "r2 d1 U2", "r2 d2 U2", "r4 d1 U2", "r2 d1 U2 I512"},
-			[][2]int{{14336, 4096}, {8960, 1536}})
+		u.glu(types(12, 14), []string{"", "r2 u1 d2", "r2 u1 d3", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1", "r2 u1 d2 I512"}, [][2]int{{14336, 4096}, {8960, 1536}})
 	}
 	if has("experts") {
-		u.experts(types(12, 14), []string{"r2 d2", "r2 d3", "r2 d2 I512", "r2 d1 U2", "r2 d1 U2 I512", "r4 d1", "r4 d1 U2", "r4 d1 I512"},
-			[]string{"x2 w4 e2", "x4 w4 e2", "x4 w4 e1", "x8 w4 e1", "x4 w6 e1", "x2 w6 e1"},
-			[]string{"r2 d2 x4 w4 e2", "r2 d2 I512 x4 w4 e2", "r2 d1 U2 I512 x2 w4 e2", "r4 d1 U2 x4 w4 e2", "r4 d1 x2 w4 e2"})
+		u.experts(types(12, 14), []string{"", "r2 u1 d2", "r2 u1 d2 I512", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1"},
+			[]string{"", "x2 w4 e2", "x4 w4 e2", "x4 w6 e1"}, []string{"", "r2 u1 d2 I512 x4 w4 e2", "r2 u1 d2 x4 w4 e2"})
 	}
 	if has("layer") {
-		u.layer([]string{"R2 D2 r2 d2", "R2 D3 r2 d3", "R4 D2 r4 d2"})
+		u.layer([]string{"", "R2 U1 D2 r2 u1 d2", "R4 U1 D1 r4 u2 d1"})
 	}
 	if has("formats") {
-		list := types(2, 13, 8, 1, 23, 21, 10, 11, 16, 3, 6, 7, 17, 18, 19, 20, 22, 29, 34, 39, 40, 41, 42, 0)
-		u.vec(list, []string{"R2 D2", "R2 D3", "R2 D1 U2", "R2 D2 U2", "R4 D1", "R4 D2", "R4 D1 U2", "R8 D1"}, [][2]int{{14336, 4096}}, false)
+		var list []uint32
+		for _, set := range [][]kernels.Layout{kernels.Floats(), kernels.Layouts()} {
+			for _, l := range set {
+				list = append(list, l.Type)
+			}
+		}
+		u.vec(list, []string{"", "R2 U1 D2", "R2 U1 D3", "R2 U2 D1", "R2 U2 D2", "R4 U1 D1", "R4 U1 D2", "R4 U2 D1", "R8 U1 D1"}, [][2]int{{14336, 4096}}, false)
 	}
 	if has("columns") {
 		for _, c := range []int{2, 4, 8} {
-			u.columns(types(12, 14), c, []string{"R2 D1", "R2 D2", "R4 D1", "R4 D2"})
+			u.columns(types(12, 14), c, []string{"", "R2 D1", "R2 D2", "R4 D1"})
 		}
 	}
 }
@@ -269,7 +269,7 @@ func (u *tuning) vecShape(s *speed, l kernels.Layout, o, rows, cols int, ways []
 			return nil
 		})
 		g := gbs(size*int64(n), d)
-		fmt.Printf("vec %-7s %5dx%-5d overlap %d %-16s %5.0f GB/s %3.0f %% %6.2f us", l.Name, rows, cols, o, text, g, 100*g/u.copied, us(d)/float64(n))
+		fmt.Printf("vec %-7s %5dx%-5d overlap %d %-18s %5.0f GB/s %3.0f %% %6.2f us", l.Name, rows, cols, o, text, g, 100*g/u.copied, us(d)/float64(n))
 		if !rounding {
 			fmt.Println()
 			continue
@@ -332,7 +332,7 @@ func (u *tuning) columns(types []uint32, c int, ways []string) {
 					return nil
 				})
 				g := gbs(size*int64(n), d)
-				fmt.Printf("columns %d %-7s %5dx%-5d overlap %d %-16s %5.0f GB/s %3.0f %% %6.2f us\n", c, l.Name, rows, cols, o, text, g, 100*g/u.copied, us(d)/float64(n))
+				fmt.Printf("columns %d %-7s %5dx%-5d overlap %d %-18s %5.0f GB/s %3.0f %% %6.2f us\n", c, l.Name, rows, cols, o, text, g, 100*g/u.copied, us(d)/float64(n))
 			}
 			free()
 			freeA()
@@ -396,7 +396,7 @@ func (u *tuning) glu(types []uint32, ways []string, shapes [][2]int) {
 						return nil
 					})
 					g := gbs(ws[0].Stride*int64(n), d)
-					fmt.Printf("glu %-7s 2x%5dx%-5d overlap %d %-16s %5.0f GB/s %3.0f %% %6.2f us  with rounding %6.2f us\n", l.Name, ff, dim, o, text, g, 100*g/u.copied, us(d)/float64(n), us(e)/float64(n))
+					fmt.Printf("glu %-7s 2x%5dx%-5d overlap %d %-18s %5.0f GB/s %3.0f %% %6.2f us  with rounding %6.2f us\n", l.Name, ff, dim, o, text, g, 100*g/u.copied, us(d)/float64(n), us(e)/float64(n))
 				}
 				free()
 				freeA()
