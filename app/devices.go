@@ -97,6 +97,9 @@ func (a *App) deviceName(id string) string {
 	if o := a.offer(id); o != nil {
 		return tr("%s by %s", o.Name, o.ID)
 	}
+	if n := strings.Count(id, ",") + 1; n > 1 {
+		return tr("%d cards", n)
+	}
 	return id
 }
 
@@ -116,7 +119,7 @@ func (a *App) device(pack string) string {
 	case want == "" || want == deviceAuto:
 	case strings.Count(want, ":") == 1 && (!m.offered || a.offer(want) != nil): // a driver's name
 		return want
-	case !m.known, m.machine.Card(gpu.PCI(want)) != nil:
+	case !m.known, m.machine.Card(gpu.PCI(want)) != nil, want == a.allCards():
 		return want
 	}
 	if m.known && len(m.machine.Cards) == 0 {
@@ -139,10 +142,28 @@ func (a *App) deviceChoices() (ids, names []string) {
 		}
 		ids, names = append(ids, string(c.PCI)), append(names, name)
 	}
+	if all := a.allCards(); all != "" {
+		ids, names = append(ids, all), append(names, a.deviceName(all))
+	}
 	for _, o := range a.extraDevices() {
 		ids, names = append(ids, o.ID), append(names, a.deviceName(o.ID))
 	}
 	return ids, names
+}
+
+// allCards names all cards of their own memory, for a pack that is to lie on
+// several; "" where there are not two.
+func (a *App) allCards() string {
+	var list []string
+	for _, c := range a.machine.machine.Cards {
+		if c.Discrete && !c.Virtual {
+			list = append(list, string(c.PCI))
+		}
+	}
+	if len(list) < 2 {
+		return ""
+	}
+	return strings.Join(list, ",")
 }
 
 // deviceMenu is the choice for a pack as items of a menu.

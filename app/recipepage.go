@@ -31,6 +31,8 @@ func (a *App) recipeEnv(device string) []string {
 		o.Card = c.PCI
 	} else if x := a.offer(device); x != nil && a.machine.machine.Card(x.PCI) != nil {
 		o.Card = x.PCI
+	} else if strings.Contains(device, ",") {
+		o.Split = true // several stay visible: the engine makes a context for each
 	}
 	r, err := recipe.For(a.machine.machine, recipe.Outcrop, o)
 	if err != nil {
