@@ -20,9 +20,10 @@ func widen(l *layer) *layer {
 	n := s.expert.shared
 	out.shGate, out.shUp, out.shDown = l.shGate.filled(n, l.shGate.cols), l.shUp.filled(n, l.shUp.cols), l.shDown.filled(l.shDown.rows, n)
 	n = s.expert.ff
-	out.gates, out.ups = l.gates.filled(n, l.gates.cols), l.ups.filled(n, l.ups.cols)
 	if l.fused {
 		out.gates = l.gates.filledHalves(e.ff, n)
+	} else {
+		out.gates, out.ups = l.gates.filled(n, l.gates.cols), l.ups.filled(n, l.ups.cols)
 	}
 	out.downs = l.downs.filled(l.downs.rows, n)
 	return &out
