@@ -238,6 +238,22 @@ func TestWhyTheCPU(t *testing.T) {
 	}
 }
 
+// A wait says what it is for.
+func TestLoadingInWords(t *testing.T) {
+	for _, c := range []struct {
+		s    EngineState
+		want string
+	}{
+		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Reading weights.", Done: 1, Total: 4}, "Loading p, 25 %"},
+		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Compiling kernels for the card, once."}, "Compiling kernels for the card, once"},
+		{EngineState{Phase: EngineLoading, Pack: "p"}, "Loading p"},
+	} {
+		if got, _, _ := engineWords(c.s); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestLookAndSize(t *testing.T) {
 	r := newRig(t, LookDark)
 	r.answerWith("hello", "A *small* answer.")
