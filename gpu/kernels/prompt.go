@@ -98,7 +98,8 @@ func Sample() Module {
 	return Module{Name: "sample", Waits: true, Text: join("common.cl", "sample.cl")}
 }
 
-// JoinRows is the end of attention for many tokens.
-func JoinRows() Module {
-	return Module{Name: "joinrows", Waits: true, Text: join("common.cl", "quantize.cl", "joinrows.cl")}
+// Many has what is done to the rows of prompts otherwise than to a few: the end of
+// attention, and gates.
+func Many() Module {
+	return Module{Name: "many", Waits: true, Text: join("common.cl", "quantize.cl", "activate.cl", "together.cl", "joinrows.cl", "glurows.cl")}
 }

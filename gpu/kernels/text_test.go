@@ -31,7 +31,7 @@ func TestPlainText(t *testing.T) {
 // of it may begin before the one before it has ended.
 func TestWaits(t *testing.T) {
 	kernel := regexp.MustCompile(`(?m)^(?:__kernel|KERNEL(?:_N)?\()[^{;]*\{`)
-	modules := append(kernels.All(32), kernels.Flash(128, 128, true), kernels.Halve(), kernels.JoinRows(), kernels.Sample(), kernels.Chunks(128))
+	modules := append(kernels.All(32), kernels.Flash(128, 128, true), kernels.Halve(), kernels.Many(), kernels.Sample(), kernels.Chunks(128))
 	for _, l := range kernels.Layouts() {
 		modules = append(modules, kernels.MMA(l), kernels.Half(l, kernels.HalfTiles))
 	}

@@ -79,7 +79,7 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 			s.noUnits(err)
 		}
 	}
-	if o.rowsOf, err = s.load(kernels.JoinRows(), "join_rows"); err != nil {
+	if o.rowsOf, err = s.load(kernels.Many(), "join_rows"); err != nil {
 		o.rowsOf = nil
 	}
 	return o, nil

@@ -12,6 +12,7 @@ type Rows struct {
 	set                                                           *Set
 	norm, scale, add, gather, glu, gate, join, route, sort, slots *compute.Kernel
 	best, bestJoin, top, draw                                     *compute.Kernel
+	gluMany                                                       *compute.Kernel // nil: there is no compiler
 }
 
 // Rows loads the kernels.
@@ -26,6 +27,9 @@ func (s *Set) Rows() (*Rows, error) {
 		if *k, err = s.load(kernels.Rows(), name); err != nil {
 			return nil, err
 		}
+	}
+	if k, err := s.load(kernels.Many(), "glu_many"); err == nil {
+		o.gluMany = k
 	}
 	return o, nil
 }
@@ -119,8 +123,11 @@ func (o *Rows) GLU(q *compute.Queue, to *Acts, rows int, gate *compute.Buffer, l
 	if to.Q != nil {
 		flags |= gluRound
 	}
-	s := o.set
-	return q.Launch(o.glu, compute.Dim{X: up(to.Cols/32, 32), Y: rows}, compute.Dim{X: 32},
+	s, k, groups, items := o.set, o.glu, up(to.Cols/32, 32), 32
+	if o.gluMany != nil && rows >= 16 && ldg%4 == 0 && ldu%4 == 0 {
+		k, groups, items = o.gluMany, up(to.Cols/4, 256), 256
+	}
+	return q.Launch(k, compute.Dim{X: groups, Y: rows}, compute.Dim{X: items},
 		compute.Mem(gate), compute.Int(ldg), compute.Mem(up_), compute.Int(ldu), compute.Int(to.Cols), compute.Int(act), compute.Int(flags),
 		compute.Mem(s.or(to.X)), compute.Mem(s.or(to.Q)), compute.Mem(s.or(to.M)))
 }

@@ -455,3 +455,36 @@ func TestSort(t *testing.T) {
 		}
 	})
 }
+
+// TestGLUMany: gates of many rows, in floats and rounded, with a row that is
+// broken and a unit of zeroes.
+func TestGLUMany(t *testing.T) {
+	computetest.Each(t, func(t *testing.T, d *compute.Device) {
+		b := newBench(t, d)
+		r, err := b.set.Rows()
+		b.ok(err)
+		const rows, ff, ld = 19, 1120, 2*1120 + 8
+		gu := b.normal(rows*ld, 2)
+		clear(gu[3*ld+64 : 3*ld+96])
+		want := make([]float32, rows*ff)
+		for i := range want {
+			want[i] = act(ops.SiLU, gu[i/ff*ld+i%ff], gu[i/ff*ld+ff+i%ff])
+		}
+		to, err := ops.NewActs(b.arena, rows, ff, true, true)
+		b.ok(err)
+		g, u := b.floats(gu), b.floats(gu[ff:])
+		b.do(func(q *compute.Queue) error { return r.GLU(q, to, rows, g, ld, u, ld, ops.SiLU) })
+		near(t, "glu of many rows", b.read(to.X, rows*ff), want, 2e-6)
+		b.rounded("glu of many rows", to, rows, b.read(to.X, rows*ff))
+
+		gu[5*ld+40] = float32(math.NaN())
+		bad := b.floats(gu)
+		b.do(func(q *compute.Queue) error { return r.GLU(q, to, rows, bad, ld, u, ld, ops.SiLU) })
+		scales := b.read(to.M, 2*rows*ff/32)
+		for i := range rows * ff / 32 {
+			if broken := scales[2*i] != scales[2*i]; broken != (i == 5*ff/32+1) {
+				t.Errorf("scale of unit %d is %v after a NaN in row 5, unit 1", i, scales[2*i])
+			}
+		}
+	})
+}
