@@ -222,8 +222,9 @@ func engineWords(s EngineState) (string, widget.State, fyne.ThemeColorName) {
 		if s.Total > 0 {
 			return tr("Loading %s, %d %%", s.Pack, s.Done*100/s.Total), widget.StateBusy, widget.ColorText
 		}
-		if s.Words != "" { // what has no end to count to: kernels that are compiled
-			return strings.TrimSuffix(s.Words, "."), widget.StateBusy, widget.ColorText
+		// What has no end to count to: kernels that are compiled.
+		if w := strings.TrimSuffix(s.Words, "."); w != "" && !strings.EqualFold(w, "loading") {
+			return w, widget.StateBusy, widget.ColorText
 		}
 		return tr("Loading %s", s.Pack), widget.StateBusy, widget.ColorText
 	case EngineReady:

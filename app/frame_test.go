@@ -247,6 +247,7 @@ func TestLoadingInWords(t *testing.T) {
 		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Reading weights.", Done: 1, Total: 4}, "Loading p, 25 %"},
 		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Compiling kernels for the card, once."}, "Compiling kernels for the card, once"},
 		{EngineState{Phase: EngineLoading, Pack: "p"}, "Loading p"},
+		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Loading."}, "Loading p"},
 	} {
 		if got, _, _ := engineWords(c.s); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
