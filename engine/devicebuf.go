@@ -49,7 +49,7 @@ func (r *run) room() error {
 	m, b := r.c.m, &r.buf
 	T, dim := m.passRows(), m.spec.dim
 	b.rows = T
-	r.work = r.dev.Arena(min(32<<20, max(m.scratchNeed(r.c.experts)/2, 256<<10), r.dev.MaxBuffer()))
+	r.work = r.dev.Arena(min(32<<20, max(m.scratchNeed(r.c.experts), 256<<10), r.dev.MaxBuffer()))
 	var err error
 	floats := func(n int) *compute.Buffer {
 		if err != nil || n == 0 {

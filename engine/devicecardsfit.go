@@ -78,7 +78,8 @@ func (m *Model) scratchNeed(experts bool) int64 {
 		wide = max(wide, n)
 	}
 	rows := int64(m.passRows())
-	return 4*rows*(6*int64(m.spec.dim)+wide) + 4*maxWindow*int64(m.spec.vocab)
+	n := 4*rows*(6*int64(m.spec.dim)+wide) + 4*maxWindow*int64(m.spec.vocab)
+	return n + n/8 // what begins at round addresses
 }
 
 // fit chooses the placement from free memory, and checks one that was asked
