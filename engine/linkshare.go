@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"outcrop/gpu/compute/ops"
 )
 
 // Experts that are missed on a card and lie in pinned RAM can be computed by
@@ -27,10 +29,11 @@ type sides struct {
 }
 
 const (
-	// cardRow and cpuRow are what a further token of the same expert costs, as
-	// a part of the time for its first: the card reads the weights from its own
-	// memory again, the CPU has them in its cache.
-	cpuRow = 1.0 / 6
+	// cpuRow and cardRow are what a further token of the same expert costs, as
+	// a part of the time for its first. The CPU has the weights in its cache; a
+	// card shares them in the tiles of a prompt, and reads them again for each
+	// of a few tokens.
+	cpuRow, cardRow = 1.0 / 6, 1.0 / 16
 	// cardRate is how fast a card computes from its own memory, carefully.
 	cardRate = 300e9
 	// linkSetup is what bringing one expert costs beside its bytes: copies and
@@ -55,8 +58,11 @@ func (s sides) deal(dst []int, rows []int32, size int64, hits int) []int {
 	n := float64(size)
 	card, cpu := linkStart+float64(hits)*n/cardRate, 0.0
 	for _, i := range order {
-		more := float64(rows[i] - 1)
-		a := card + linkSetup + n/s.link + (1+more)*n/cardRate
+		more, again := float64(rows[i]-1), 1.0
+		if rows[i] > ops.MaxColumns {
+			again = cardRow
+		}
+		a := card + linkSetup + n/s.link + (1+more*again)*n/cardRate
 		b := cpu + n/s.cpu*(1+more*cpuRow)
 		if a <= b {
 			dst, card = append(dst, i), a

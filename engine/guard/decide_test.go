@@ -210,6 +210,18 @@ func TestVRAMShrinksAtOnceGrowsSlowly(t *testing.T) {
 	}
 }
 
+// A card that drives a screen keeps more free: what its programs want next.
+func TestVRAMOfAScreen(t *testing.T) {
+	r := card(1<<30, 4*gib)
+	if _, ds := run(t, daily, []Reading{r}); len(ds[0].Slots) != 0 {
+		t.Errorf("1 GiB free beside a floor of 700 MiB: %v", ds[0].Slots)
+	}
+	r.VRAM[0].Display = true
+	if _, ds := run(t, daily, []Reading{r}); ds[0].Slots["0000:03:00.0"] >= 0 {
+		t.Errorf("1 GiB free on the card of a screen: %v", ds[0].Slots)
+	}
+}
+
 func TestVRAMGivesNoMoreThanItHas(t *testing.T) {
 	_, ds := run(t, daily, []Reading{card(0, 100<<20)})
 	if n := ds[0].Slots["0000:03:00.0"]; n != -100<<20 {
