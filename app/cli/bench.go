@@ -179,15 +179,8 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	began := time.Now()
 	opt := l.options()
 	opt.Relay = serve.RelayRoom(vitals.Live(), 4<<30) // as the server does where RAM is plenty
-	if l.asked() || opt.Device != "" && opt.Device != "cpu" {
-		// As the server places it; what does not fit is tried all the same.
-		notes, err := serve.Place(pack, &opt, serve.Spec{Force: true, Guard: "full", Wishes: l.wish, Rates: ratesFile()})
-		if err != nil {
-			return benchResult{}, err
-		}
-		for _, n := range notes {
-			fmt.Fprintln(p.Err, "outcrop: "+n)
-		}
+	if err := p.place(pack, &l, &opt); err != nil {
+		return benchResult{}, err
 	}
 	m, err := engine.Load(ctx, pack, opt)
 	if err != nil {

@@ -113,6 +113,9 @@ func loadOnce(ctx context.Context, path string, l loadFlags) (t loadTime, err er
 	opt := l.options()
 	opt.Relay = serve.RelayRoom(vitals.Live(), 4<<30)
 	began = time.Now()
+	if err := l.place(pack, &opt, func(string) {}); err != nil {
+		return t, err
+	}
 	m, s, err := load(ctx, pack, opt)
 	if err != nil {
 		return t, err

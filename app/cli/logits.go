@@ -51,7 +51,11 @@ func (p *Program) logitsCommand() *cobra.Command {
 			if l.context == 0 {
 				l.context = len(ids)
 			}
-			m, s, err := load(c.Context(), pack, l.options())
+			o := l.options()
+			if err := p.place(pack, &l, &o); err != nil {
+				return err
+			}
+			m, s, err := load(c.Context(), pack, o)
 			if err != nil {
 				return err
 			}

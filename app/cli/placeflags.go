@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"outcrop/engine"
 	"outcrop/engine/catalog"
 	"outcrop/engine/plan"
+	"outcrop/engine/serve"
 )
 
 // placeFlags say where the parts of a pack are to lie. What they leave open,
@@ -83,6 +86,26 @@ func (k *placeFlags) args() (out []string) {
 // wishes adds them to w.
 func (k *placeFlags) wishes(w *plan.Wishes) {
 	w.Placement, w.Experts, w.Slots, w.RAMCap = k.wish.Placement, k.wish.Experts, k.wish.Slots, k.wish.RAMCap
+}
+
+// place has the plan say where a pack lies, as the server does, where flags ask
+// for that or for devices; what does not fit is tried all the same.
+func (p *Program) place(pack *engine.Pack, l *loadFlags, o *engine.Options) error {
+	return l.place(pack, o, func(note string) { fmt.Fprintln(p.Err, "outcrop: "+note) })
+}
+
+func (l *loadFlags) place(pack *engine.Pack, o *engine.Options, tell func(note string)) error {
+	if !l.asked() && (o.Device == "" || o.Device == "cpu") {
+		return nil
+	}
+	notes, err := serve.Place(pack, o, serve.Spec{Force: true, Guard: "full", Wishes: l.wish, Rates: ratesFile()})
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		tell(n)
+	}
+	return nil
 }
 
 // ratesFile is where the rates of this machine are kept.
