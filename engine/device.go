@@ -99,7 +99,7 @@ func newCards(m *Model, o *Options) (*cards, error) {
 	}
 	c := &cards{m: m, first: n, experts: o.Placement.CPUExperts, parts: m.parts()}
 	if o.Check {
-		c.check = &checker{tell: o.Deviates}
+		c.check = &checker{tell: o.Deviates, coarse: m.kv == kvQ8}
 	}
 	for _, k := range cut {
 		c.first -= k

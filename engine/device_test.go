@@ -54,7 +54,7 @@ var deviceBounds = map[string]float64{
 	"qwen2": 5e-4, "qwen3": 3.5e-4, "qwen3moe": 4e-4,
 	"qwen35": 5e-5, "qwen35-nextn": 5e-5, "qwen35moe": 5e-5, "qwen35moe-fused": 5e-5, "qwen35moe-nextn": 6e-5,
 	"qwen3next": 7e-5,
-	"qwen4exp": 4e-5, "qwen4exp-all": 4e-5, "qwen4exp-ratio1": 5e-5, // streams and a sparse index on the CPU
+	"qwen4exp":  4e-5, "qwen4exp-all": 4e-5, "qwen4exp-ratio1": 5e-5, // streams and a sparse index on the CPU
 	"gemma3": 1.5e-3, "gemma2": 4e-4, "gemma4": 2e-3, "gemma4+moe": 2e-3, "gemma4+ple": 1.7e-3,
 	"ernie4_5-moe": 1e-3, "granite": 7e-5, "granitemoe": 7e-5, "olmoe": 7e-4, "qwen2moe": 1e-3, "smollm3": 1e-3,
 	"lfm2": 1e-5, "lfm2moe": 1e-5, // convolutions on the CPU

@@ -139,7 +139,7 @@ func (w *blockRun) card(l *layer, name string, run func(q *compute.Queue) error,
 	copy(asFloats(s.xHost.Bytes()), p.xb[:n])
 	var seen []shown
 	if r.c.check != nil {
-		s.seen = &seen
+		s.seen, s.ids = &seen, nil
 	}
 	begin := time.Now()
 	w.err = r.dev.Do(func(q *compute.Queue) error {
@@ -160,12 +160,19 @@ func (w *blockRun) card(l *layer, name string, run func(q *compute.Queue) error,
 	}
 	if c := r.c.check; c != nil {
 		d := Deviation{Layer: l.index, Pos: p.pos}
-		probe, done := c.against(d, name, seen)
-		p.probe = probe
+		x := c.against(d, name, seen)
+		p.probe = x.probe
 		cpu(p, l)
 		p.probe = nil
-		done()
-		d.Op, d.Limit = name, opLimit
+		if dim := r.c.m.spec.dim; name == feedName(l) {
+			for _, t := range s.others(p, l) {
+				x.excuse(t, dim)
+				copy(p.y[t*dim:(t+1)*dim], asFloats(s.xHost.Bytes())[t*dim:])
+				c.chose()
+			}
+		}
+		x.end()
+		d.Op, d.Limit = name, max(opLimit, c.blockLimit(l))
 		c.compare(d, asFloats(s.xHost.Bytes())[:n], p.y[:n])
 	}
 	copy(p.y[:n], asFloats(s.xHost.Bytes()))

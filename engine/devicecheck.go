@@ -29,6 +29,7 @@ func (d Deviation) String() string {
 // CheckReport is what check mode has seen since load.
 type CheckReport struct {
 	Compared int        // results of operations and of blocks
+	Chosen   int        // tokens whose experts the sides chose otherwise, each in one layer
 	Worst    Deviation  // the largest error relative to its limit
 	First    *Deviation // the first beyond its limit; nil: none
 }
@@ -38,10 +39,14 @@ func (r CheckReport) String() string {
 	if r.Compared == 0 {
 		return "nothing compared yet"
 	}
+	s := fmt.Sprintf("%d compared, none beyond its limit; worst: %s", r.Compared, r.Worst)
 	if r.First != nil {
-		return fmt.Sprintf("%d compared, first deviation: %s; worst: %s", r.Compared, r.First, r.Worst)
+		s = fmt.Sprintf("%d compared, first deviation: %s; worst: %s", r.Compared, r.First, r.Worst)
 	}
-	return fmt.Sprintf("%d compared, none beyond its limit; worst: %s", r.Compared, r.Worst)
+	if r.Chosen > 0 {
+		s += fmt.Sprintf("; %d times experts were chosen otherwise", r.Chosen)
+	}
+	return s
 }
 
 // checkLimit is the error that a block may have: keys and values are halves on
@@ -54,6 +59,8 @@ type checker struct {
 	mu   sync.Mutex
 	rep  CheckReport
 	tell func(Deviation) // of the first deviation; nil: nobody
+
+	coarse bool // keys and values are in 8 bits
 }
 
 func (c *checker) compare(d Deviation, got, want []float32) {
@@ -81,6 +88,21 @@ func (c *checker) compare(d Deviation, got, want []float32) {
 	if bad && r.First == nil {
 		first, r.First = true, &d
 	}
+}
+
+// blockLimit is that of a mixer's output with the residual stream.
+func (c *checker) blockLimit(l *layer) float64 {
+	if c.coarse && l.mixer == attention {
+		return coarseLimit
+	}
+	return checkLimit
+}
+
+// chose counts a token whose experts were chosen otherwise.
+func (c *checker) chose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rep.Chosen++
 }
 
 // Check tells what check mode has compared; ok is false when it is off.
@@ -133,8 +155,8 @@ func (r *run) checked(s *step) error {
 			name = "delta net"
 		}
 		d := Deviation{Layer: l.index, Pos: p.pos}
-		probe, done := c.against(d, name, mixed)
-		p.probe = probe
+		x := c.against(d, name, mixed)
+		p.probe = x.probe
 		m.enter(p, l, nil, l.attnNorm)
 		if l.mixer == deltaNet {
 			m.deltaNet(p, l)
@@ -142,8 +164,8 @@ func (r *run) checked(s *step) error {
 			m.attend(p, l)
 		}
 		p.tokens(l, addMixer)
-		done()
-		d.Op, d.Limit = name, checkLimit
+		x.end()
+		d.Op, d.Limit = name, c.blockLimit(l)
 		c.compare(d, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
 		take()
 
@@ -171,8 +193,8 @@ func (r *run) checked(s *step) error {
 		if l.ff == 0 {
 			name = "experts"
 		}
-		probe, done = c.against(d, name, fed)
-		p.probe = probe
+		x = c.against(d, name, fed)
+		p.probe = x.probe
 		m.enter(p, l, nil, l.ffnNorm)
 		if l.ff > 0 {
 			m.dense(p, l)
@@ -183,7 +205,12 @@ func (r *run) checked(s *step) error {
 		}
 		p.tokens(l, addFFN)
 		p.probe = nil
-		done()
+		for _, t := range s.others(p, l) {
+			x.excuse(t, dim)
+			copy(p.x[t*dim:(t+1)*dim], asFloats(b.xHost.Bytes())[t*dim:])
+			c.chose()
+		}
+		x.end()
 		d.Op, d.Limit = name, checkLimit
 		c.compare(d, asFloats(b.xHost.Bytes())[:s.T*dim], p.x[:s.T*dim])
 		take()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 
 	"outcrop/gpu/compute"
 	"outcrop/gpu/compute/ops"
@@ -236,10 +237,19 @@ func (r *run) choose(q *compute.Queue, s *step, l *cardLayer) error {
 	if err := r.show(q, s, "router", b.route, T*e.count); err != nil {
 		return err
 	}
-	return r.rows.Route(q, b.route, e.count, T, ops.Route{
+	err := r.rows.Route(q, b.route, e.count, T, ops.Route{
 		Experts: e.count, Used: e.used, Kind: int(e.gating), Bias: l.pick,
 		Groups: e.groups, Kept: e.groupsUsed, Norm: e.norm, Scale: e.scale,
 	}, b.ids, b.weight)
+	if err != nil || s.seen == nil {
+		return err
+	}
+	raw := make([]byte, 4*T*e.used)
+	if err := q.Read(raw, b.ids, 0); err != nil {
+		return err
+	}
+	s.ids = slices.Clone(asInts(raw))
+	return nil
 }
 
 // routed makes y = sum of the chosen experts.

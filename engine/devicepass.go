@@ -45,6 +45,7 @@ type step struct {
 
 	in, xHost *compute.Host // the pinned memory that it uses
 	seen      *[]shown      // check mode takes down results of operations
+	ids       []int32       // and the experts that were chosen
 	pick      *ops.Choice   // how tokens are drawn; nil: logits are wanted
 }
 

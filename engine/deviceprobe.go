@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"outcrop/gpu/compute"
 	"outcrop/gpu/compute/ops"
@@ -28,6 +29,10 @@ const roundedLimit = 2e-2
 // opLimit is the error that the result of one operation may have. It is larger
 // than a block's, whose result is seen beside the residual stream.
 const opLimit = 5e-3
+
+// coarseLimit is that of attention over keys and values in 8 bits: the two sides
+// share a scale among 64 and among 32 values.
+const coarseLimit = 3e-2
 
 // show hands an intermediate result of the CPU to check mode.
 func (p *pass) show(op string, v []float32) {
@@ -92,23 +97,66 @@ func unrounded(raw, meta []byte, rows, cols int) []float32 {
 	return out
 }
 
-// against gives the probe of the CPU's side of a block: what it shows is
-// compared with what the device showed, in the order of the device.
-func (c *checker) against(d Deviation, block string, seen []shown) (probe func(op string, v []float32), done func()) {
-	cpu := map[string][]float32{}
-	probe = func(op string, v []float32) { cpu[op] = append([]float32(nil), v...) }
-	done = func() {
-		for _, x := range seen {
-			want, ok := cpu[x.op]
-			if !ok || len(want) != len(x.v) {
-				continue // a block that the CPU computes in another way
-			}
-			d.Op, d.Limit = block+": "+x.op, opLimit
-			if x.rounded {
-				d.Limit = roundedLimit
-			}
-			c.compare(d, x.v, want)
+// comparison is a block that both sides compute: what the CPU shows is compared
+// with what the device showed, in the order of the device.
+type comparison struct {
+	c     *checker
+	d     Deviation
+	block string
+	seen  []shown
+	cpu   map[string][]float32
+}
+
+func (c *checker) against(d Deviation, block string, seen []shown) *comparison {
+	return &comparison{c: c, d: d, block: block, seen: seen, cpu: map[string][]float32{}}
+}
+
+// probe takes what the CPU shows.
+func (x *comparison) probe(op string, v []float32) { x.cpu[op] = append([]float32(nil), v...) }
+
+// excuse takes the device's word for the experts of a token: those were chosen
+// otherwise than on the CPU. That is a fault only where the router's logits
+// differ, and those are compared.
+func (x *comparison) excuse(token, dim int) {
+	for _, s := range x.seen {
+		if v := x.cpu["experts"]; s.op == "experts" && len(v) == len(s.v) {
+			copy(v[token*dim:(token+1)*dim], s.v[token*dim:])
 		}
 	}
-	return probe, done
+}
+
+// end compares.
+func (x *comparison) end() {
+	for _, s := range x.seen {
+		want, ok := x.cpu[s.op]
+		if !ok || len(want) != len(s.v) {
+			continue // a block that the CPU computes in another way
+		}
+		x.d.Op, x.d.Limit = x.block+": "+s.op, opLimit
+		switch {
+		case s.rounded:
+			x.d.Limit = roundedLimit
+		case x.c.coarse && (s.op == "scores and values" || s.op == "output"):
+			x.d.Limit = coarseLimit
+		}
+		x.c.compare(x.d, s.v, want)
+	}
+}
+
+// others lists the tokens of a step whose experts the device chose otherwise
+// than the CPU, where two are nearly alike.
+func (s *step) others(p *pass, l *layer) (list []int) {
+	k := l.expert.used
+	if l.expert.count == 0 || len(s.ids) != s.T*k || len(p.mix.ids) < s.T*k {
+		return nil
+	}
+	for t := range s.T {
+		a, b := slices.Clone(s.ids[t*k:(t+1)*k]), slices.Clone(p.mix.ids[t*k:(t+1)*k])
+		slices.Sort(a)
+		slices.Sort(b)
+		if !slices.Equal(a, b) {
+			list = append(list, t)
+		}
+	}
+	return list
 }
