@@ -91,8 +91,12 @@ func (c *cards) piece(n int) int {
 // pieceOf finds the pieces of k tokens, at most most, with which n tokens are
 // through so many stages soonest. The first piece fills the pipeline, so it takes
 // n/k + stages-1 times that of a piece, which is as k + cost: least where
-// k = sqrt(n cost / (stages-1)). The pieces are made even.
+// k = sqrt(n cost / (stages-1)). The pieces are made even. No tokens, which is
+// what a bench at depth 0 fills, need none: most.
 func pieceOf(n, stages, cost, most int) int {
+	if n < 1 {
+		return most
+	}
 	k := int(math.Sqrt(float64(n) * float64(cost) / float64(stages-1)))
 	k = min(max(k, leastPiece), most)
 	count := (n + k - 1) / k

@@ -326,7 +326,7 @@ func TestCardGone(t *testing.T) {
 func TestPieceOf(t *testing.T) {
 	for _, x := range []struct{ n, stages, cost, most, want int }{
 		{4096, 2, pieceCost, 512, 512}, {1024, 2, pieceCost, 512, 256}, {300, 2, pieceCost, 512, 128}, {100, 2, pieceCost, 512, 128},
-		{4096, 2, widePieceCost, 2048, 1024}, {8192, 2, widePieceCost, 2048, 1408}, {4096, 4, widePieceCost, 2048, 640}, {1, 2, pieceCost, 512, 64},
+		{4096, 2, widePieceCost, 2048, 1024}, {8192, 2, widePieceCost, 2048, 1408}, {4096, 4, widePieceCost, 2048, 640}, {1, 2, pieceCost, 512, 64}, {0, 2, pieceCost, 512, 512},
 	} {
 		got := pieceOf(x.n, x.stages, x.cost, x.most)
 		if got != x.want {
