@@ -132,7 +132,7 @@ func (x *comparison) end() {
 		if !ok || len(want) != len(s.v) {
 			continue // a block that the CPU computes in another way
 		}
-		x.d.Op, x.d.Limit = x.block+": "+s.op, opLimit
+		x.d.Op, x.d.Limit = x.block+": "+s.op, x.c.limit(opLimit)
 		switch {
 		case s.rounded:
 			x.d.Limit = roundedLimit

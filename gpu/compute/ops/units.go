@@ -54,6 +54,17 @@ func (s *Set) noUnits(why error) {
 	s.matrixUnits, s.flashUnits, s.unitsErr = false, false, why
 }
 
+// Halves tells whether prompts are multiplied as halves with float sums, whatever
+// the format of the weights.
+func (s *Set) Halves() bool {
+	if !s.proven() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.matrixUnits && !s.byteUnits
+}
+
 // UnitsProblem says why the matrix units of the device are not used; nil: they
 // are, or it has none.
 func (s *Set) UnitsProblem() error {
