@@ -21,9 +21,6 @@ func slab32by16xAMX(p *slab)
 func slab32Offsetsby16xAMX(p *slab)
 
 //go:noescape
-func slab16by16xAMX(p *slab)
-
-//go:noescape
 func flip16xAMX(rows *plainRow)
 
 // xcr0 reads which registers the system saves; the processor must have OSXSAVE.
@@ -43,10 +40,9 @@ var amx = func() kernels {
 	for t := range k.many {
 		s := &k.many[t]
 		switch {
-		case s.unpack == nil || parts16[t] && offsets[t]:
-			// Q2_K: its offsets go by sums over 16 values; VPDPBUSD does them.
-		case parts16[t]:
-			s.by16, s.weave = slab16by16xAMX, weaveFlipped16
+		case s.unpack == nil || parts16[t]:
+			// A tile of 16 values is half a product for the same vector operations
+			// beside it: Q6_K 102 against 138 Gmac/s by VPDPBUSD (BENCH.md).
 		case offsets[t]: // weights of 0 to 31 as they are
 			s.by16 = slab32Offsetsby16xAMX
 		default:
@@ -59,9 +55,4 @@ var amx = func() kernels {
 func weaveFlipped32(w *weave) {
 	flip16xAMX(w.rows)
 	weave32x512(w)
-}
-
-func weaveFlipped16(w *weave) {
-	flip16xAMX(w.rows)
-	weave16x512(w)
 }

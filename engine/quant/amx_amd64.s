@@ -5,7 +5,7 @@
 // for these instructions, so that they stand as bytes; TestTileForms compares
 // them with those of an assembler that has. A part of a slab is a tile as it is:
 // row k holds four weights of each of 16 rows, and the product of a tile of
-// activations with it is the sums over 32 (or 16) values, a row of 16 for each
+// activations with it is the sums over 32 values, a row of 16 for each
 // activation row. These sums become floats where product.go says so.
 
 // The shapes of tiles (Intel SDM, volume 1, chapter 18): palette 1, bytes of a
@@ -20,15 +20,6 @@ DATA tiles32<>+40(SB)/8, $0
 DATA tiles32<>+48(SB)/8, $0x0000000000081010
 DATA tiles32<>+56(SB)/8, $0
 GLOBL tiles32<>(SB), RODATA|NOPTR, $64
-DATA tiles16<>+0(SB)/8, $1
-DATA tiles16<>+8(SB)/8, $0
-DATA tiles16<>+16(SB)/8, $0x0000004000100040
-DATA tiles16<>+24(SB)/8, $0
-DATA tiles16<>+32(SB)/8, $0
-DATA tiles16<>+40(SB)/8, $0
-DATA tiles16<>+48(SB)/8, $0x0000000000041010
-DATA tiles16<>+56(SB)/8, $0
-GLOBL tiles16<>(SB), RODATA|NOPTR, $64
 
 // ldtilecfg [rcx]
 #define LDTILECFG BYTE $0xC4; LONG $0x014978E2
@@ -163,12 +154,13 @@ GLOBL tiles16<>(SB), RODATA|NOPTR, $64
 	OUT(Z15)
 
 // SLAB is the loop over chains and parts. Chains are added as they come, as in
-// slab_avx512_amd64.s. scale is where in a part the scales of the weights are.
+// slab_avx512_amd64.s. A part is bytes long, the scales of its weights are behind
+// 512 of weights.
 // Four places for sums take turns, so that the next product need not wait until
 // the sums of the last have been read.
-#define SLAB(shapes, places, scale, bytes, chains, OFFSETS) \
+#define SLAB(bytes, OFFSETS) \
 	MOVQ p+0(FP), DI; \
-	LEAQ shapes(SB), CX; \
+	LEAQ tiles32<>(SB), CX; \
 	LDTILECFG; \
 	MOVQ slab_parts(DI), SI; \
 	MOVQ slab_gap(DI), R9; \
@@ -176,7 +168,7 @@ GLOBL tiles16<>(SB), RODATA|NOPTR, $64
 	XORL DX, DX; \
 	XORL AX, AX; \
 chain: \
-	LEAQ places(SB), CX; \
+	LEAQ ·places32(SB), CX; \
 	MOVQ DX, BX; \
 	SHLQ $5, BX; \
 	ADDQ BX, CX; \
@@ -197,7 +189,7 @@ part: \
 	TILELOAD2; \
 	TDPBSSD; \
 	TILESTORE; \
-	VMOVUPS scale(SI), Z28; \
+	VMOVUPS 512(SI), Z28; \
 	SUMS16; \
 	OFFSETS; \
 	ADDQ $1024, AX; \
@@ -222,7 +214,7 @@ join: \
 keep: \
 	KEEP16; \
 	INCQ DX; \
-	CMPQ DX, $chains; \
+	CMPQ DX, $8; \
 	JB chain; \
 	TILERELEASE; \
 	KMOVW slab_mask(DI), K1; \
@@ -241,15 +233,11 @@ done: \
 
 // func slab32by16xAMX(p *slab)
 TEXT ·slab32by16xAMX(SB), NOSPLIT, $0-8
-	SLAB(tiles32<>, ·places32, 512, 576, 8, NOOFFSETS)
+	SLAB(576, NOOFFSETS)
 
 // func slab32Offsetsby16xAMX(p *slab)
 TEXT ·slab32Offsetsby16xAMX(SB), NOSPLIT, $0-8
-	SLAB(tiles32<>, ·places32, 512, 640, 8, OFFSETS32)
-
-// func slab16by16xAMX(p *slab)
-TEXT ·slab16by16xAMX(SB), NOSPLIT, $0-8
-	SLAB(tiles16<>, ·places16, 256, 320, 16, NOOFFSETS)
+	SLAB(640, OFFSETS32)
 
 // FLIP turns the first bit of 64 weights in each of 16 plain rows.
 #define FLIP(at) \
