@@ -126,7 +126,11 @@ func TestDeviceSlots(t *testing.T) {
 		c := m.Telemetry().Experts
 		t.Logf("%s: relative RMS %.1e; %d reads in slots, %d in RAM of which %d over the link, %d promoted, %d evicted, slots %d to %d bytes",
 			name, d, c.Slot, c.RAM, c.Linked, c.Promoted, c.Evicted, least, most)
-		if !(d <= 5e-3) { // activations of 8 bits that round to the other side
+		bound := 5e-3 // activations of 8 bits that round to the other side
+		if m.cards.runs[0].set.Halves() {
+			bound = roundedLimit // matrix units do not round them at all: 1.2e-2 on an H200
+		}
+		if !(d <= bound) {
 			t.Errorf("%s: logits are %.2e from those of the model in RAM", name, d)
 		}
 		if o.SlotBytes > 0 && (c.Slot == 0 || c.Promoted == 0 || least >= most) {
