@@ -60,9 +60,12 @@ func Open(t testing.TB, drv compute.Driver, i compute.Info) *compute.Device {
 	return d
 }
 
-// Prepare keeps PoCL's compile cache out of the home folder.
+// Prepare keeps PoCL's compile cache out of the home folder, and that of each
+// test program to itself: packages are tested side by side, and a compiler that
+// has mapped a file of the cache dies of SIGBUS when another program writes it
+// anew, on a thread of PoCL's that Go knows nothing of.
 func Prepare() {
 	if os.Getenv("POCL_CACHE_DIR") == "" {
-		os.Setenv("POCL_CACHE_DIR", filepath.Join(os.TempDir(), "outcrop-pocl"))
+		os.Setenv("POCL_CACHE_DIR", filepath.Join(os.TempDir(), "outcrop-pocl", filepath.Base(os.Args[0])))
 	}
 }
