@@ -27,7 +27,12 @@ TEST := CGO_ENABLED=0 $(GO) test -timeout 15m
 # What the window needs to build, and what its tests need beside.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libgl1-mesa-dev libx11-dev libxcursor-dev \
 	libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev libwayland-dev libxkbcommon-dev
-TEST_PACKAGES := $(BUILD_PACKAGES) pocl-opencl-icd ocl-icd-libopencl1 xvfb xauth libgl1-mesa-dri python3-pip
+TEST_PACKAGES := $(BUILD_PACKAGES) pocl-opencl-icd ocl-icd-libopencl1 xvfb xauth libgl1-mesa-dri python3-pip \
+	fish zsh
+# Oclgrind, and Intel's drivers and compiler, which need no card to be tested with.
+ifeq ($(shell dpkg --print-architecture 2>/dev/null),amd64)
+TEST_PACKAGES += oclgrind intel-opencl-icd libze1
+endif
 
 .PHONY: run build cli cross test test-quick test-slow check packages test-packages clean
 
