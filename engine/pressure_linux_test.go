@@ -123,7 +123,7 @@ func childEngine(t *testing.T, in *bufio.Scanner) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	m, err := Load(t.Context(), p, Options{Draft: "off", Threads: 1, FileTier: number("FILE") != 0, ExpertRAM: number("COPIES"), Context: 4096})
+	m, err := Load(t.Context(), p, Options{Draft: "off", Threads: 1, FileTier: number("FILE") != 0, ExpertRAM: number("COPIES"), Context: int(number("CONTEXT"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestPressureLimitBelowModel(t *testing.T) {
 		forgetFile(t, path)
 		g := newGroup(t, limit)
 		begin := time.Now()
-		c := g.start("engine", "PACK="+path, "FILE=1", "GUARD=0", "FLOOR=0", "TOKENS="+strconv.Itoa(tokens), "COPIES="+strconv.FormatInt(copies, 10))
+		c := g.start("engine", "PACK="+path, "FILE=1", "GUARD=0", "FLOOR=0", "CONTEXT=4096", "TOKENS="+strconv.Itoa(tokens), "COPIES="+strconv.FormatInt(copies, 10))
 		for line := range c.lines {
 			if id, ok := strings.CutPrefix(line, "id "); ok {
 				ids = append(ids, id)
@@ -386,7 +386,9 @@ func runScene(t *testing.T, path string, guarded bool) (r scene) {
 	if guarded {
 		on = "GUARD=1"
 	}
-	e := g.start("engine", "PACK="+path, "FILE=0", on, "TOKENS=0", "COPIES=-1", "FLOOR="+strconv.Itoa(sceneFloor))
+	// A short context: a cache of 4096 tokens would fill by 33 MiB during the
+	// scene, and its end is compared with its start.
+	e := g.start("engine", "PACK="+path, "FILE=0", on, "CONTEXT=1024", "TOKENS=0", "COPIES=-1", "FLOOR="+strconv.Itoa(sceneFloor))
 	b := g.start("ballast")
 	begin := time.Now()
 	var ballast int64
@@ -479,8 +481,8 @@ func TestPressureSecondProgram(t *testing.T) {
 		least, low, most = min(least, s.Held), min(low, s.Available), max(most, s.Step)
 	}
 	end := on.samples[len(on.samples)-1]
-	t.Logf("guard on: %d tokens, %d MiB of copies, %d at least, %d at the end; at least %d MiB left of %d; furthest step %q; longest wait for a token %.1f s",
-		len(on.ids), full>>20, least>>20, end.Held>>20, low>>20, sceneLimit>>20, guard.Step(most), on.worst.Seconds())
+	t.Logf("guard on: %d tokens, %d MiB of copies, %d at least, %d at the end; %d MiB left at the start, at least %d, %d at the end, of %d; furthest step %q; longest wait for a token %.1f s",
+		len(on.ids), full>>20, least>>20, end.Held>>20, on.samples[0].Available>>20, low>>20, end.Available>>20, sceneLimit>>20, guard.Step(most), on.worst.Seconds())
 	if on.kills != 0 || on.killed || !on.finished || on.failed != "" {
 		t.Errorf("with the guard: %d kills, engine killed %v, finished %v, failed %q", on.kills, on.killed, on.finished, on.failed)
 	}
