@@ -101,7 +101,7 @@ func TestWatchKeepsProfile(t *testing.T) {
 // is taken once a second.
 func TestWatchCost(t *testing.T) {
 	if _, err := os.Stat("/proc/meminfo"); err != nil {
-		t.Skip(err)
+		t.Skip("this system has no /proc: ", err)
 	}
 	m := starterModel(t, Options{Threads: 1, ExpertRAM: -1})
 	w := watcher{m: m, reader: guard.NewReader(os.DirFS("/"), 0, os.Getpagesize()), o: WatchOptions{Config: guard.Presets[1].Config}}

@@ -38,7 +38,7 @@ func TestPeerWords(t *testing.T) {
 func TestOutputMemory(t *testing.T) {
 	name, err := exec.LookPath("sleep")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("no program sleep on this system: ", err)
 	}
 	_, use, err := output(context.Background(), name, []string{"0.2"})
 	if err != nil {
