@@ -28,7 +28,6 @@ type chatPage struct {
 	tree   *store.Tree
 	turns  map[int64]*turn // of the branch shown, by message
 	stream *stream         // the answer being written, or nil
-	goTo   int64           // message to scroll to once it is there
 	editor *editor         // a turn being edited, or nil
 	hover  int64           // message whose actions show
 	timer  func()          // of the hover's end

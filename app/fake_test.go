@@ -139,11 +139,9 @@ type fakePacks struct {
 	measured   int
 	mu         sync.Mutex
 	list       []catalog.Entry
-	gone       catalog.Entry
 	plans      map[string]plan.Plan
 	infos      map[string]PackInfo
 	fail       map[string]error
-	found      catalog.Source
 	progress   []catalog.Progress
 	unfinished []catalog.Unfinished
 	wished     map[string]plan.Wishes // of the last plan of each pack

@@ -70,7 +70,6 @@ var columnNames = [columnCount]string{
 type history struct {
 	points []point // ring
 	next   int
-	full   bool
 	words  []string // of the guard at the last point
 }
 
@@ -115,13 +114,6 @@ func (h *history) news(words []string) []string {
 	}
 	h.words = words
 	return fresh
-}
-
-// mark notes something that happened, at the last point.
-func (h *history) mark(text string) {
-	if p := h.last(); p != nil {
-		p.marks = append(p.marks, text)
-	}
 }
 
 // last is the newest point, or nil.

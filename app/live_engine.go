@@ -27,7 +27,6 @@ type LiveEngine struct {
 	watch   map[int]func(EngineState)
 	samples map[int]func(wire.Sample)
 	next    int
-	told    chan struct{}
 	closed  bool
 }
 

@@ -31,7 +31,6 @@ type stream struct {
 	shown  time.Time     // when text was last shown
 	wait   *waiting
 	showsW bool // the wait is an item of the transcript
-	died   bool
 
 	mu    sync.Mutex // guards what follows
 	text  strings.Builder

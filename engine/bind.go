@@ -83,8 +83,7 @@ type layer struct {
 	perLayer *perLayerWeights // per-layer token embedding
 
 	// experts
-	router               matrix // F32 rows even when the file has F16
-	routerBias           []float32
+	router               matrix    // F32 rows even when the file has F16
 	pickBias             []float32 // added for choosing only
 	gates, ups, downs    bank
 	fused                bool // gates holds gate rows then up rows

@@ -206,7 +206,8 @@ func (r *run) halves(q *compute.Queue, s *step, l *cardLayer, both, gate, up *ca
 		return both.mul.RunGLU(q, b.xb, s.T, ops.GLU{Act: act, Bias: both.bias, To: to})
 	}
 	ld := 2 * ff
-	g, u := b.two, b.two
+	g := b.two
+	var u *compute.Buffer
 	var err error
 	if !both.none() {
 		if err = both.run(q, b.xb, s.T, b.two, ld, 0); err != nil {

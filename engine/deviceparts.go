@@ -18,9 +18,6 @@ type parts struct {
 	experts string // the routed experts and their router alone
 }
 
-// whole tells whether a card computes everything.
-func (w parts) whole() bool { return w == parts{} }
-
 // nothing tells whether the CPU computes everything.
 func (w parts) nothing() bool { return w.mixer != "" && w.ffn != "" }
 

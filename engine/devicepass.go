@@ -37,7 +37,6 @@ type step struct {
 	s       *runState
 	T       int
 	outputs int
-	splits  int // of the first attention layer; all of a run are alike
 	context int // positions seen, rounded up
 	keep    bool
 	book    int

@@ -165,13 +165,6 @@ func (r *fileReader) take(dst []*fetch) []*fetch {
 	return dst
 }
 
-// quiet reports whether no wanted read is waiting or under way.
-func (r *fileReader) quiet() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.urgent) == 0 && r.busy == r.busyIdle && len(r.idle) == 0
-}
-
 func (r *fileReader) loop() {
 	defer r.ended.Done()
 	r.mu.Lock()

@@ -99,7 +99,6 @@ type Model struct {
 
 	cardParts []parts // see parts
 
-	sessions sync.WaitGroup
 	trace    func(il int, x []float32)    // tests look at the residual stream
 	route    func(il, t int, ids []int32) // tests choose the experts of a token
 	foretell func(il, t int, ids []int32) // and what is expected of the next layer

@@ -182,12 +182,11 @@ func equalIDs(a, b []token.ID) bool {
 // pace measures what windows cost and how often drafts are right, and from
 // that chooses how many drafts to make. It changes speed only.
 type pace struct {
-	step   [maxWindow + 1]float64 // seconds of a window of n tokens; 0: not measured
-	draft  float64                // seconds to make one draft
-	right  float64                // chance that a draft is right, given that those before it are
-	known  bool
-	turns  int
-	latest int
+	step  [maxWindow + 1]float64 // seconds of a window of n tokens; 0: not measured
+	draft float64                // seconds to make one draft
+	right float64                // chance that a draft is right, given that those before it are
+	known bool
+	turns int
 }
 
 // most is how many drafts are tried at most when the length is chosen here.

@@ -79,13 +79,6 @@ func (a Answers) Text() string {
 // answersOf reads a recorded machine's answers; a root without them has none.
 func answersOf(root fs.FS) Answers { return ParseAnswers(text(root, AnswersFile)) }
 
-func (a Answers) str(key, asked string) Reading[string] {
-	if v, ok := a[key]; ok && v.Value != "" {
-		return Known(v.Value, v.Source)
-	}
-	return Unknown[string](asked, "no answer")
-}
-
 func (a Answers) int(key, asked string) Reading[int64] {
 	v, ok := a[key]
 	if !ok {

@@ -213,11 +213,10 @@ func TestSlowServe(t *testing.T) {
 
 // children lists the child processes of pid.
 func children(pid int) (out []int) {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	var n int
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, f := range tasks {
-		b, _ = os.ReadFile(f)
+		b, _ := os.ReadFile(f)
 		for w := range strings.FieldsSeq(string(b)) {
 			fmt.Sscan(w, &n)
 			out = append(out, n)

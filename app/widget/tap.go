@@ -317,7 +317,6 @@ func (l *Link) CreateRenderer() fyne.WidgetRenderer {
 type Row struct {
 	tap
 	content fyne.CanvasObject
-	radius  float32
 	// OnMenu opens what the right button opens; OnKey sees keys that the row
 	// does not know.
 	OnMenu func(at fyne.Position)

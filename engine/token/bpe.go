@@ -34,10 +34,10 @@ type slot struct {
 	sym  int32
 }
 
-// byteRune is the printable character that byte-level vocabularies write for
-// each byte (GPT-2's encoder, openai/gpt-2 src/encoder.py): itself where that
+// runeByte is the byte that a character stands for in byte-level vocabularies; -1:
+// none. They write a printable character for each byte (GPT-2's encoder, openai/gpt-2 src/encoder.py): itself where that
 // can be seen, else the next character from U+0100 on.
-var byteRune, runeByte = func() (to [256]rune, from [324]int16) {
+var runeByte = func() (from [324]int16) {
 	for i := range from {
 		from[i] = -1
 	}
@@ -48,10 +48,9 @@ var byteRune, runeByte = func() (to [256]rune, from [324]int16) {
 			r = next
 			next++
 		}
-		to[b] = r
 		from[r] = int16(b)
 	}
-	return to, from
+	return from
 }()
 
 // appendBytes appends the bytes that a stored text stands for. ok is false

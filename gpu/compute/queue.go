@@ -16,7 +16,6 @@ type Queue struct {
 	fenced    bool // the next launch may not overlap
 	l         launch
 	pins      []*Host // host memory that a recording refers to
-	bufs      []*base
 }
 
 // Launch starts kernel k with groups work-groups of local work-items each.

@@ -6,7 +6,6 @@
 package ops
 
 import (
-	"fmt"
 	"sync"
 
 	"outcrop/gpu/compute"
@@ -119,7 +118,3 @@ func (s *Set) or(b *compute.Buffer) *compute.Buffer {
 }
 
 func up(n, by int) int { return (n + by - 1) / by }
-
-func errShape(op, format string, args ...any) error {
-	return fmt.Errorf(op+": "+format, args...)
-}
