@@ -1,4 +1,4 @@
-// F32, F16 and BF16 weights as formats.cl has the others: units of 8 values,
+// F32, F16 and BF16 weights as unit.cl has the others: units of 8 values,
 // multiplied with float activations. Rows lie as in the file.
 
 #if FORMAT == 0 || FORMAT == 1 || FORMAT == 30
@@ -41,7 +41,7 @@ UNPACK {
 }
 #endif
 
-#define PLANE_A (8 * UNIT * VALUE_BYTES) // as formats.cl has it, for eight units
+#define PLANE_A (8 * UNIT * VALUE_BYTES) // as dot.cl has it, for eight units
 #define PLANE_B 0
 #define PLANE_C 0
 

@@ -92,7 +92,7 @@ func TestLayouts(t *testing.T) {
 			t.Errorf("%s: %d values in %d bytes, engine/quant has %s with %d in %d", l.Name, l.Block, l.Bytes, f.Name, f.Block, f.Bytes)
 		}
 		if l.Name == "TQ1_0" {
-			continue // grows on purpose, see formats.cl
+			continue // grows on purpose, see unit.cl
 		}
 		if sum := l.Planes[0] + l.Planes[1] + l.Planes[2]; sum*l.Block != l.Bytes*256 {
 			t.Errorf("%s: planes hold %d bytes per 256 values, the file %d", l.Name, sum, l.Bytes*256/l.Block)

@@ -47,6 +47,12 @@ func join(names ...string) string {
 	return b.String()
 }
 
+// units is how weights of all quantised formats lie and are unpacked; the macro
+// FORMAT, ggml's number, picks one.
+func units() string {
+	return join("unit.cl", "plain.cl", "kquants.cl", "levels.cl", "grids.cl", "dot.cl")
+}
+
 // times repeats a file with $NC replaced by each of counts.
 func times(name string, counts ...int) string {
 	var b strings.Builder
@@ -68,7 +74,7 @@ func Quantize() Module {
 func Repack(l Layout) Module {
 	return Module{
 		Name:    "repack_" + l.word(),
-		Text:    join("common.cl", "formats.cl", "repack.cl"),
+		Text:    join("common.cl") + units() + join("repack.cl"),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}
@@ -134,7 +140,7 @@ func MatMul(l Layout) Module {
 	m := Module{
 		Name:    "matmul_" + l.word(),
 		Large:   true,
-		Text:    join("common.cl", "quantize.cl", "formats.cl", "floats.cl", "matmul.cl"),
+		Text:    join("common.cl", "quantize.cl") + units() + join("floats.cl", "matmul.cl"),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}
@@ -164,7 +170,7 @@ var Tiles = []Tile{{"mma_wide", 2, 4, 4, 4}, {"mma_narrow", 4, 2, 2, 2}}
 func MMA(l Layout) Module {
 	m := Module{
 		Name:    "mma_" + l.word(),
-		Text:    join("common.cl", "quantize.cl", "formats.cl"),
+		Text:    join("common.cl", "quantize.cl") + units(),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},
 	}

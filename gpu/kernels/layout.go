@@ -11,7 +11,7 @@ import (
 )
 
 // Layout is a format of weights as the device holds it: planes of bytes, see
-// formats.cl. Numbers and names are those of ggml and of engine/quant.
+// unit.cl. Numbers and names are those of ggml and of engine/quant.
 type Layout struct {
 	Type   uint32 // ggml's number
 	Name   string
@@ -99,7 +99,7 @@ func (l Layout) Size(n int64) int64 {
 }
 
 // grids.gz holds the vector tables of the i-quants, one after the other in the
-// order of gridNames, as unpack of formats.cl reads them. The sets are ggml's
+// order of gridNames, as unpack of grids.cl reads them. The sets are ggml's
 // (MIT licence; engine/quant/NOTICE.md); a test compares them with engine/quant
 // and writes the file with -update.
 //

@@ -68,7 +68,7 @@ func MulShaped(l Layout, columns int, s Shape) Module {
 	m := Module{
 		Name:  fmt.Sprintf("mul_%s_%d", l.word(), columns),
 		Large: columns > 1,
-		Text:  join("common.cl", "quantize.cl", "activate.cl", "formats.cl", "floats.cl") + times("mulvec.cl", columns) + glu(fmt.Sprint("mulglu_", columns), "GLU", columns),
+		Text:  join("common.cl", "quantize.cl", "activate.cl") + units() + join("floats.cl") + times("mulvec.cl", columns) + glu(fmt.Sprint("mulglu_", columns), "GLU", columns),
 		Waits: true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), "STREAM=1", fmt.Sprintf("WAVES=%d", s.Waves),
 			fmt.Sprintf("NR=%d", s.Vec.Rows), fmt.Sprintf("UNITS=%d", s.Vec.Units), fmt.Sprintf("DEPTH=%d", s.Vec.Depth),

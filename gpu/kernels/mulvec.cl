@@ -25,7 +25,7 @@
 #define TURNS 16
 #endif
 
-// With one column lanes share scales (formats.cl), which leaves registers; with
+// With one column lanes share scales (dot.cl), which leaves registers; with
 // more, what is unpacked had better not live outside the branch.
 #undef MUL_RAW
 #undef MUL_LOAD

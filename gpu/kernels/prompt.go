@@ -75,7 +75,7 @@ func FittingTiles(l Layout, tiles []TileHalf) (fit []TileHalf) {
 func Half(l Layout, tiles []TileHalf) Module {
 	m := Module{
 		Name:    "half_" + l.word(),
-		Text:    join("common.cl", "halves.cl", "quantize.cl", "formats.cl", "floats.cl"),
+		Text:    join("common.cl", "halves.cl", "quantize.cl") + units() + join("floats.cl"),
 		Waits:   true,
 		Large:   true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type)},

@@ -1,4 +1,4 @@
-// Moves blocks as they lie in a file into the planes of formats.cl. One
+// Moves blocks as they lie in a file into the planes of unit.cl. One
 // work-item a unit; it writes what belongs to its unit, and the first unit of
 // a block what belongs to the block.
 
@@ -59,7 +59,7 @@ FN uint gather_bits(CGLOBAL uchar *s, int at) {
   return w;
 }
 
-// Bit i of h belongs to value i: to the order of formats.cl.
+// Bit i of h belongs to value i: to the order of unit.cl.
 FN uint order_bits(uint h) {
   uint w = 0;
   for (int f = 0; f < 8; f++) w |= ((h >> 4 * f & 15) * 0x00204081 & 0x01010101) << f;
