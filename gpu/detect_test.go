@@ -244,6 +244,9 @@ func TestFdinfo(t *testing.T) {
 	f["proc/42/fdinfo/7"], f["proc/42/fdinfo/8"] = file(first), file(first)
 	f["proc/42/fdinfo/9"] = file("pos: 0\nflags: 02\n")
 	f["proc/77/fdinfo/3"] = file("drm-driver: i915\ndrm-client-id: 21\ndrm-pdev: 0000:00:02.0\ndrm-total-local0: 1 MiB\n")
+	if old, _ := ParseFdinfo("drm-driver: i915\ndrm-client-id: 3\ndrm-engine-compute: 9 ns\n"); old.tells() {
+		t.Error("a kernel that does not count memory tells of it")
+	}
 	m, err := Detect(f)
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +255,9 @@ func TestFdinfo(t *testing.T) {
 	r := s.Sample(time.Unix(100, 0))[0]
 	if len(r.VRAM.Procs) != 1 || r.VRAM.Procs[0].VRAM != 4*gib || r.VRAM.Procs[0].Claim != 6*gib || r.VRAM.Procs[0].Name != "engine" || r.GTT.Value != 4<<20 {
 		t.Errorf("%+v, GTT %+v", r.VRAM.Procs, r.GTT)
+	}
+	if own := r.VRAM.Of(42); own.Value != 4*gib || !r.VRAM.Listed.Known {
+		t.Errorf("own %+v, listed %+v", own, r.VRAM.Listed)
 	}
 	if r.Busy.Known {
 		t.Errorf("busy is a difference, and this was the first reading: %+v", r.Busy)

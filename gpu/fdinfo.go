@@ -2,7 +2,7 @@ package gpu
 
 import (
 	"io/fs"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -111,6 +111,17 @@ func (c Client) vram() (resident, claim int64) {
 	return
 }
 
+// tells says whether the kernel counts the client's bytes in the card's memory:
+// i915 does since Linux 6.8 only.
+func (c Client) tells() bool {
+	for k := range c.Regs {
+		if strings.HasPrefix(k, "vram") || strings.HasPrefix(k, "local") {
+			return true
+		}
+	}
+	return false
+}
+
 // gtt gives the bytes of system memory the driver holds for the client.
 func (c Client) gtt() int64 {
 	m := c.Regs["gtt"]
@@ -207,24 +218,22 @@ func (c clients) of(p PCI) []ProcVRAM {
 	for _, cl := range c.byPCI[p] {
 		v := sum[cl.pid]
 		if v == nil {
-			v = &ProcVRAM{PID: cl.pid, Name: cl.name}
+			v = &ProcVRAM{PID: cl.pid, Name: cl.name, Unknown: "this kernel's driver does not count it"}
 			sum[cl.pid] = v
 		}
 		r, t := cl.vram()
 		v.VRAM += r
 		v.Claim += t
 		v.GTT += cl.gtt()
+		if cl.tells() {
+			v.Unknown = ""
+		}
 	}
 	out := make([]ProcVRAM, 0, len(sum))
 	for _, v := range sum {
 		out = append(out, *v)
 	}
-	sort.Slice(out, func(i, j int) bool {
-		if out[i].VRAM != out[j].VRAM {
-			return out[i].VRAM > out[j].VRAM
-		}
-		return out[i].PID < out[j].PID
-	})
+	slices.SortFunc(out, byVRAM)
 	return out
 }
 

@@ -97,11 +97,19 @@ func (l *live) ask(c Card) (HelperCard, bool, bool) {
 	return HelperCard{}, false, false
 }
 
-func (l *live) procs(c Card) []ProcVRAM {
-	if c.Vendor == NVIDIA && l.nvml != nil {
-		return l.nvml.processes(c.PCI)
+// procs lists a card's processes where a driver call tells them; false where
+// files do.
+func (l *live) procs(c Card) ([]ProcVRAM, Reading[int], bool) {
+	switch {
+	case c.Vendor != NVIDIA || c.Driver == "nouveau":
+		return nil, Reading[int]{}, false
+	case l.nvml != nil:
+		p, r := l.nvml.processes(c.PCI)
+		return p, r, true
+	case l.nvmlErr != nil:
+		return nil, Unknown[int](nvmlSource, l.nvmlErr.Error()), true
 	}
-	return nil
+	return nil, Unknown[int](nvmlSource, "not asked"), true
 }
 
 // vram asks the sources of a card's memory in order: Sysman in the helper, the

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +162,10 @@ int nvmlDeviceGetCudaComputeCapability(dev d,int*a,int*b){*a=8;*b=9;return 0;}
 int nvmlDeviceGetCurrPcieLinkGeneration(dev d,u*v){*v=4;return 0;} int nvmlDeviceGetCurrPcieLinkWidth(dev d,u*v){*v=16;return 0;}
 typedef struct{ull t,f,u_;}b1; int nvmlDeviceGetBAR1MemoryInfo(dev d,b1*b){b->t=32ull<<30;return 0;}
 typedef struct{u pid;ull used;u gi,ci;}pr;
-int nvmlDeviceGetComputeRunningProcesses_v3(dev d,u*n,pr*p){if(*n<2)return 7;p[0].pid=100;p[0].used=1ull<<30;p[1].pid=200;p[1].used=~0ull;*n=2;return 0;}
+int nvmlDeviceGetComputeRunningProcesses_v3(dev d,u*n,pr*p){if(*n<3)return 7;*n=3;memset(p,0,3*sizeof*p);p[0].pid=100;p[0].used=1ull<<30;p[1].pid=200;p[1].used=~0ull;p[2].pid=400;p[2].used=25ull<<30;p[2].gi=p[2].ci=~0u;return 0;}
+/* The driver of before 2022: the list of what draws has the first version only, with shorter entries. */
+typedef struct{u pid;ull used;}p1;
+int nvmlDeviceGetGraphicsRunningProcesses(dev d,u*n,p1*p){*n=2;p[0].pid=300;p[0].used=64<<20;p[1].pid=100;p[1].used=1<<20;return 0;}
 `, "libnvidia-ml.so.1")
 	// The library is found by its path here; in life by its name.
 	if os.Getenv("OUTCROP_TEST_NVML") == "" {
@@ -191,9 +195,10 @@ int nvmlDeviceGetComputeRunningProcesses_v3(dev d,u*n,pr*p){if(*n<2)return 7;p[0
 	if r.Fan.Known || !strings.Contains(r.Fan.Why, "not supported") {
 		t.Errorf("fan %+v", r.Fan)
 	}
-	p := n.processes(card.PCI)
-	if len(p) != 2 || p[0].VRAM != gib || p[1].VRAM != 0 || p[1].PID != 200 {
-		t.Errorf("%+v", p)
+	p, listed := n.processes(card.PCI)
+	want := []ProcVRAM{{PID: 100, VRAM: gib, Claim: gib}, {PID: 300, VRAM: 64 << 20, Claim: 64 << 20}, {PID: 200, Unknown: "the driver does not tell how much"}, {PID: 400, Unknown: "the driver's number is above what the card has"}}
+	if !slices.Equal(p, want) || listed != Known(4, nvmlSource) {
+		t.Errorf("got  %+v %+v\nwant %+v", p, listed, want)
 	}
 	ans := Answers{}
 	n.answers([]Card{card, {PCI: "0000:02:00.0", Vendor: NVIDIA}}, ans)

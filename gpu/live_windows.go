@@ -52,8 +52,8 @@ func (l *live) sensors(c Card, r *CardReadings) {
 	}
 }
 
-func (l *live) procs(Card) []ProcVRAM  { return nil }
-func (l *live) vram(Card) []VRAMAnswer { return nil }
+func (l *live) procs(Card) ([]ProcVRAM, Reading[int], bool) { return nil, Reading[int]{}, false }
+func (l *live) vram(Card) []VRAMAnswer                      { return nil }
 
 func liveAnswers(fs.FS, Machine) Answers { return Answers{} }
 

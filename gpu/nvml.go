@@ -33,7 +33,7 @@ type nvml struct {
 	gen     func(dev uintptr, v *uint32) int32
 	width   func(dev uintptr, v *uint32) int32
 	bar1    func(dev uintptr, b *nvmlBAR1) int32
-	procs   func(dev uintptr, n *uint32, p *nvmlProc) int32
+	lists   nvmlLists
 	version func(buf *byte, n uint32) int32
 }
 
@@ -46,14 +46,6 @@ type nvmlMemory2 struct {
 type nvmlMemory1 struct{ total, free, used uint64 }
 type nvmlUtil struct{ gpu, memory uint32 }
 type nvmlBAR1 struct{ total, free, used uint64 }
-
-// nvmlProc is nvmlProcessInfo_v2_t, what the _v3 call fills.
-type nvmlProc struct {
-	pid       uint32
-	_         uint32
-	used      uint64
-	_gpu, _ci uint32
-}
 
 const nvmlSource = "NVML"
 
@@ -83,9 +75,16 @@ func openNVML() (*nvml, error) {
 		{"nvmlDeviceGetTemperature", &n.temp}, {"nvmlDeviceGetPowerUsage", &n.power}, {"nvmlDeviceGetEnforcedPowerLimit", &n.limit}, {"nvmlDeviceGetFanSpeed", &n.fan},
 		{"nvmlDeviceGetClockInfo", &n.clock}, {"nvmlDeviceGetUtilizationRates", &n.util}, {"nvmlDeviceGetCurrentClocksThrottleReasons", &n.slow},
 		{"nvmlDeviceGetCudaComputeCapability", &n.cc}, {"nvmlDeviceGetCurrPcieLinkGeneration", &n.gen}, {"nvmlDeviceGetCurrPcieLinkWidth", &n.width},
-		{"nvmlDeviceGetBAR1MemoryInfo", &n.bar1}, {"nvmlDeviceGetComputeRunningProcesses_v3", &n.procs}, {"nvmlSystemGetDriverVersion", &n.version},
+		{"nvmlDeviceGetBAR1MemoryInfo", &n.bar1}, {"nvmlSystemGetDriverVersion", &n.version},
 	} {
 		_ = bind(h, s.name, s.f) // stays nil: that reading is unknown
+	}
+	for kind, f := range map[string]any{"Compute": &n.lists.compute, "Graphics": &n.lists.graphics} {
+		for _, name := range nvmlListNames(kind) {
+			if bind(h, name, f) == nil {
+				break
+			}
+		}
 	}
 	if rc := n.init(); rc != 0 {
 		return nil, fmt.Errorf("NVML: nvmlInit_v2 gives %s", nvmlError(rc))
@@ -232,28 +231,6 @@ func nvmlReasons(m uint64) string {
 		}
 	}
 	return strings.Join(on, ", ")
-}
-
-// processes gives the compute programs on a card.
-func (n *nvml) processes(p PCI) []ProcVRAM {
-	d, err := n.device(p)
-	if err != nil || n.procs == nil {
-		return nil
-	}
-	var buf [128]nvmlProc
-	c := uint32(len(buf))
-	if n.procs(d, &c, &buf[0]) != 0 {
-		return nil
-	}
-	out := make([]ProcVRAM, 0, c)
-	for _, q := range buf[:min(int(c), len(buf))] {
-		v := ProcVRAM{PID: int(q.pid)}
-		if q.used < 1<<60 { // all ones: not told
-			v.VRAM, v.Claim = int64(q.used), int64(q.used)
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 // answers are the facts of detection that only NVML tells.

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -157,17 +158,15 @@ func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) 
 		return r
 	}
 	r.sysfs(s, c, wall)
-	procs := s.clients.of(c.PCI)
+	procs, listed := s.listed(c)
 	answers := s.answers(c)
 	if s.live != nil {
 		s.live.sensors(c, &r)
-		if p := s.live.procs(c); p != nil {
-			procs = p
-		}
 	} else {
 		s.recorded(c, &r)
 	}
 	r.VRAM = FreeVRAM(c, h, answers, procs)
+	r.VRAM.Listed = listed
 	if !r.GTT.Known {
 		r.GTT = s.gtt(c)
 	}
@@ -180,6 +179,40 @@ func (s *Sampler) card(c Card, h Host, now time.Time, wall int64, prev clients) 
 		}
 	}
 	return r
+}
+
+// listed gives the processes that use a card, with who told of them.
+func (s *Sampler) listed(c Card) ([]ProcVRAM, Reading[int]) {
+	if s.live != nil {
+		if p, r, ok := s.live.procs(c); ok {
+			return s.named(p, r)
+		}
+	}
+	switch c.Driver {
+	case "i915", "xe", "amdgpu", "nouveau":
+		p := s.clients.of(c.PCI)
+		return p, Known(len(p), "fdinfo of the processes we can see")
+	case "nvidia":
+		return nil, Unknown[int]("NVML", "a recorded machine's processes are not recorded")
+	}
+	return nil, Unknown[int]("no source", noSensor(c))
+}
+
+// hostPIDs is the first namespace of process ids, whose number is fixed in the
+// kernel (PROC_PID_INIT_INO).
+const hostPIDs = "pid:[4026531836]"
+
+// named adds the names of processes to what NVIDIA's driver told. It counts
+// processes as the host does; in a container those numbers are others' or
+// nobody's, so nothing may be concluded from them.
+func (s *Sampler) named(procs []ProcVRAM, r Reading[int]) ([]ProcVRAM, Reading[int]) {
+	if ns, err := fs.ReadLink(s.root, "proc/self/ns/pid"); err == nil && ns != hostPIDs && r.Known {
+		return procs, Unknown[int](r.Source, "in a container the driver names processes by the host's numbers")
+	}
+	for i := range procs {
+		procs[i].Name = text(s.root, "proc/"+strconv.Itoa(procs[i].PID)+"/comm")
+	}
+	return procs, r
 }
 
 // growth compares with the first reading.
@@ -211,6 +244,7 @@ func asleep(r CardReadings, c Card, h Host) CardReadings {
 	r.Throttle = Unknown[string](src, why)
 	r.GTT, r.GTTGrowth = Unknown[int64](src, why), Unknown[int64](src, why)
 	r.VRAM = FreeVRAM(c, h, []VRAMAnswer{{Source: src + " (" + why + ")"}}, nil)
+	r.VRAM.Listed = Unknown[int](src, why)
 	return r
 }
 

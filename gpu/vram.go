@@ -1,6 +1,9 @@
 package gpu
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // VRAM is the answer to every question about a card's free memory. All parts of
 // the program take it from [FreeVRAM] (through a Sampler) and from nowhere else:
@@ -12,6 +15,24 @@ type VRAM struct {
 	Free  Reading[int64] `json:"free"`
 	Plan  Reading[int64] `json:"plan"` // bytes a plan may count on: the free ones when known, else a careful share of the total
 	Procs []ProcVRAM     `json:"procs"`
+	// Listed is how many processes Procs has and who told, or why they are not told.
+	Listed Reading[int] `json:"listed"`
+}
+
+// Of gives what one process holds in the card's memory, as the driver counts it.
+func (v VRAM) Of(pid int) Reading[int64] {
+	if !v.Listed.Known {
+		return Unknown[int64](v.Listed.Source, v.Listed.Why)
+	}
+	for _, p := range v.Procs {
+		if p.PID == pid {
+			if p.Unknown != "" {
+				return Unknown[int64](v.Listed.Source, p.Unknown)
+			}
+			return Known(p.VRAM, v.Listed.Source)
+		}
+	}
+	return Unknown[int64](v.Listed.Source, "this process is not among those that use the card")
 }
 
 // ProcVRAM is one process's share as the kernel tells it.
@@ -21,7 +42,12 @@ type ProcVRAM struct {
 	VRAM  int64  `json:"vram"`  // bytes in VRAM now
 	Claim int64  `json:"claim"` // bytes of every buffer it may use
 	GTT   int64  `json:"gtt"`   // bytes of system memory held for it
+	// Unknown is why the driver names the process and not its bytes, which are 0 then.
+	Unknown string `json:"unknown,omitempty"`
 }
+
+// byVRAM orders processes, those that hold most first.
+func byVRAM(a, b ProcVRAM) int { return cmp.Or(cmp.Compare(b.VRAM, a.VRAM), cmp.Compare(a.PID, b.PID)) }
 
 // VRAMAnswer is what one source said about a card's memory. Sources are given
 // in order of trust: Level Zero Sysman, DRM query, sysfs, NVML, recorded.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -256,6 +257,7 @@ func winCounters(w WindowsAnswers, luid string) winReadings {
 	for _, p := range procs {
 		r.procs = append(r.procs, *p)
 	}
+	slices.SortFunc(r.procs, byVRAM)
 	return r
 }
 
@@ -285,6 +287,10 @@ func winSample(w WindowsAnswers, c Card, h Host, r *CardReadings) {
 	r.GTT = x.shared
 	a := VRAMAnswer{Source: x.dedicated.Source, Total: c.Memory.Total.Or(0), Used: x.dedicated.Value, HaveUsed: x.dedicated.Known}
 	r.VRAM = FreeVRAM(c, h, []VRAMAnswer{a}, x.procs)
+	r.VRAM.Listed = Known(len(x.procs), "PDH GPU Process Memory")
+	if luid == "" || !x.dedicated.Known {
+		r.VRAM.Listed = Unknown[int]("PDH GPU Process Memory", "no counter for this adapter")
+	}
 }
 
 // busOf reads the PCI bus of a location text that ends in

@@ -123,6 +123,7 @@ func (p *Program) printCards(r cardsResult) {
 			rows = append(rows,
 				[]string{"  VRAM in use", shown(s.VRAM.Used, size) + c.dim("  "+s.VRAM.Used.Source)},
 				[]string{"  VRAM free", shown(s.VRAM.Free, size)},
+				[]string{"  held by", shown(s.VRAM.Listed, func(int) string { return heldBy(s.VRAM.Procs) })},
 				[]string{"  busy", shown(s.Busy, number("%"))},
 				[]string{"  temperature", shown(s.Temp, number("°C"))},
 				[]string{"  power", shown(s.Power, number("W"))})
@@ -132,6 +133,27 @@ func (p *Program) printCards(r cardsResult) {
 	for _, n := range r.Notes {
 		fmt.Fprintln(p.Out, "\n"+wrap(n, "", 100))
 	}
+}
+
+// heldBy names the processes that hold most of a card's memory.
+func heldBy(procs []gpu.ProcVRAM) string {
+	const most = 4
+	var parts []string
+	for i, p := range procs {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(procs)-most))
+			break
+		}
+		n := "n/a"
+		if p.Unknown == "" {
+			n = size(p.VRAM)
+		}
+		parts = append(parts, orWord(p.Name, fmt.Sprintf("process %d", p.PID))+" "+n)
+	}
+	if len(parts) == 0 {
+		return "no program that we can see"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func orWord(s, word string) string {

@@ -130,7 +130,7 @@ func machineAlone(ctx context.Context, root string, once bool, show func(wire.Sa
 	}
 	s := gpu.NewSampler(fsys, m, live)
 	defer s.Close()
-	cards := serve.CardReader(m, s, func(gpu.PCI) (bool, string) { return false, "no engine runs" })
+	cards := serve.CardReader(m, s, 0, func(gpu.PCI) (bool, string) { return false, "no engine runs" })
 	cpu := vitals.NewCPU(fsys, 0, runtime.NumCPU())
 	disk := vitals.NewDisk()
 	read := func() wire.Sample {
@@ -227,6 +227,24 @@ func sampleLine(s wire.Sample) string {
 	return strings.Join(parts, " · ")
 }
 
+// holdersWords says who holds a card's memory, as far as its driver tells.
+func holdersWords(c *wire.Card) string {
+	var parts []string
+	if c.Own.Known {
+		parts = append(parts, "this engine "+reading(c.Own)+" ("+c.Own.Source+")")
+	}
+	for _, h := range c.Others {
+		parts = append(parts, orWord(h.Name, fmt.Sprintf("process %d", h.PID))+" "+reading(h.VRAM))
+	}
+	if c.OthersWhy != "" {
+		parts = append(parts, "other programs n/a: "+c.OthersWhy)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "held by " + strings.Join(parts, ", ")
+}
+
 // printSample is one reading in full.
 func printSample(w io.Writer, s wire.Sample) {
 	e := s.Engine
@@ -288,6 +306,9 @@ func printSample(w io.Writer, s wire.Sample) {
 			if u.Slots > 0 {
 				words += ", experts in use most " + size(u.Slots)
 			}
+			add("", words)
+		}
+		if words := holdersWords(&c); words != "" {
 			add("", words)
 		}
 		if c.WhyIdle != "" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -268,7 +269,8 @@ func (c *cards) find() {
 		return
 	}
 	s := gpu.NewSampler(fsys, m, live)
-	read := serve.CardReader(m, s, func(gpu.PCI) (bool, string) { return false, "the engine was not asked to run on it" })
+	s.Watch(strconv.Itoa(os.Getpid())) // what it holds of a card is read every time, others' use now and then
+	read := serve.CardReader(m, s, os.Getpid(), func(gpu.PCI) (bool, string) { return false, "the engine was not asked to run on it" })
 	c.sampler.Store(s)
 	c.read.Store(&read)
 }

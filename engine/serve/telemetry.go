@@ -165,8 +165,8 @@ func useOf(cards []wire.Card, d engine.DeviceSample) []wire.Card {
 		c := &cards[i]
 		c.Used = true
 		c.Use = &wire.CardUse{First: u.First, Layers: u.Layers, Weights: u.Weights, KV: u.KV, Slots: u.Slots, Scratch: u.Scratch}
-		if !c.Own.Known {
-			c.Own = wire.Known(float64(u.Weights+u.KV+u.Slots+u.Scratch), "bytes", "the engine's own count")
+		if held := float64(u.Weights + u.KV + u.Slots + u.Scratch); !c.Own.Known {
+			c.Own = wire.Known(held, "bytes", "the engine's own count")
 		}
 	}
 	for i := range cards {

@@ -125,7 +125,7 @@ type Card struct {
 	Used    bool    `json:"used"` // the engine runs on it
 	Total   Reading `json:"vram_total"`
 	VRAM    Reading `json:"vram_used"`
-	Own     Reading `json:"vram_own"` // by this process
+	Own     Reading `json:"vram_own"` // by this process, as the driver counts it, else as the engine does
 	Busy    Reading `json:"busy"`     // percent
 	Temp    Reading `json:"temperature"`
 	Power   Reading `json:"power"`
@@ -133,6 +133,17 @@ type Card struct {
 	WhyIdle string  `json:"why_idle,omitempty"` // why the engine does not use it
 	// Use is what the engine holds on it, by what it is for; nil when it does not use it.
 	Use *CardUse `json:"use,omitempty"`
+	// Others are the other programs that hold most of its memory, the first one most;
+	// nil where nobody tells, and OthersWhy says why then.
+	Others    []Holder `json:"others,omitempty"`
+	OthersWhy string   `json:"others_why,omitempty"`
+}
+
+// Holder is another program with memory on a card.
+type Holder struct {
+	PID  int     `json:"pid"`
+	Name string  `json:"name"` // empty where it may not be read
+	VRAM Reading `json:"vram"`
 }
 
 // CardUse is an engine's memory on one card, in bytes.
