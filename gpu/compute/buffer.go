@@ -148,11 +148,12 @@ func (b *Buffer) inside(off, n int64) error {
 // Host is pinned host memory: the device copies from and to it directly and
 // asynchronously. It is not Go memory; it stays valid until Free.
 type Host struct {
-	dev   *Device
-	token handle
-	mem   []byte
-	freed bool
-	gone  atomic.Bool
+	dev    *Device
+	token  handle
+	mem    []byte
+	shared *sharedMemory // nil: the device's own
+	freed  bool
+	gone   atomic.Bool
 }
 
 // Host takes n bytes of pinned host memory, at most HostLimit.
@@ -202,7 +203,11 @@ func (h *Host) free() {
 		return
 	}
 	h.freed = true
-	h.dev.back.unpin(h.token)
+	if h.shared != nil {
+		h.shared.release(h.dev, h.token)
+	} else {
+		h.dev.back.unpin(h.token)
+	}
 	h.dev.pinned.Add(-int64(len(h.mem)))
 	h.mem = nil
 	delete(h.dev.hosts, h)

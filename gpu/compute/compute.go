@@ -135,6 +135,10 @@ type backend interface {
 	// and the token that unpin wants.
 	pin(n int64) (mem []byte, token handle, err error)
 	unpin(token handle)
+	// adopt lets the device copy directly from and to whole pages of host memory,
+	// which other devices may have adopted too; ErrNotShared where it cannot.
+	adopt(mem []byte) (token handle, err error)
+	unadopt(token handle)
 
 	build(src source) (handle, error)
 	unbuild(program handle)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"outcrop/gpu/kernels"
@@ -209,6 +210,41 @@ func (b *cudaBackend) pin(n int64) ([]byte, handle, error) {
 }
 
 func (b *cudaBackend) unpin(p handle) { b.cu.hostFree(uintptr(p)) }
+
+// cudaAdopted counts the contexts that use registered memory: registered as
+// portable it is known to all of them, and registering it twice is an error.
+var cudaAdopted = struct {
+	sync.Mutex
+	users map[uintptr]int
+}{users: map[uintptr]int{}}
+
+func (b *cudaBackend) adopt(mem []byte) (handle, error) {
+	if b.cu.hostRegister == nil || b.cu.hostUnregister == nil {
+		return 0, ErrNotShared
+	}
+	a := &cudaAdopted
+	a.Lock()
+	defer a.Unlock()
+	p := uintptr(unsafe.Pointer(&mem[0]))
+	if a.users[p] == 0 {
+		const portable = 1
+		if code := b.cu.hostRegister(p, uintptr(len(mem)), portable); code != 0 {
+			return 0, b.cu.status("cuMemHostRegister", code)
+		}
+	}
+	a.users[p]++
+	return handle(p), nil
+}
+
+func (b *cudaBackend) unadopt(p handle) {
+	a := &cudaAdopted
+	a.Lock()
+	defer a.Unlock()
+	if a.users[uintptr(p)]--; a.users[uintptr(p)] <= 0 {
+		delete(a.users, uintptr(p))
+		b.cu.hostUnregister(uintptr(p))
+	}
+}
 
 // build makes PTX of a module and loads it.
 func (b *cudaBackend) build(src source) (handle, error) {

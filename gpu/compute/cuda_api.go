@@ -45,6 +45,9 @@ type cudaAPI struct {
 	memFree    func(p uintptr) int32
 	hostAlloc  func(p *uintptr, n uintptr, flags uint32) int32
 	hostFree   func(p uintptr) int32
+	// nil where missing
+	hostRegister   func(p, n uintptr, flags uint32) int32
+	hostUnregister func(p uintptr) int32
 
 	streamCreate  func(s *uintptr, flags uint32) int32
 	streamDestroy func(s uintptr) int32
@@ -112,6 +115,8 @@ var loadCUDA = sync.OnceValues(func() (*cudaAPI, error) {
 		return nil, err
 	}
 	c.launchEx = c.addr("cuLaunchKernelEx")
+	c.want(&c.hostRegister, "cuMemHostRegister_v2")
+	c.want(&c.hostUnregister, "cuMemHostUnregister")
 	c.missing = nil
 	// Graphs came with CUDA 10; without them a sequence is launched one by one.
 	if c.want(&c.captureBegin, "cuStreamBeginCapture_v2") && c.want(&c.captureEnd, "cuStreamEndCapture") {

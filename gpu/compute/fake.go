@@ -34,6 +34,7 @@ type Fault struct {
 	AllocOver   int64         // allocations fail once this many bytes are held; 0: never
 	AllocFails  int           // the n-th allocation from now fails; 0: none
 	PinFails    bool          // pinned memory is refused
+	NoShare     bool          // host memory cannot be shared
 	CopyFails   int           // the n-th copy from now fails; 0: none
 	LostAfter   int           // the device is lost at the n-th launch from now; 0: never
 	LostCopy    int           // the same at the n-th copy from now; 0: never
@@ -234,6 +235,21 @@ func (b *fakeBackend) pin(n int64) ([]byte, handle, error) {
 }
 
 func (b *fakeBackend) unpin(handle) { b.count(-1) }
+
+func (b *fakeBackend) adopt([]byte) (handle, error) {
+	switch f := b.now(); {
+	case b.lost:
+		return 0, fakeError("adopt", "FAKE_LOST", ErrLost)
+	case f.NoShare:
+		return 0, ErrNotShared
+	case f.PinFails:
+		return 0, fakeError("adopt", "FAKE_OUT_OF_HOST_MEMORY", ErrMemory)
+	}
+	b.count(1)
+	return b.id(), nil
+}
+
+func (b *fakeBackend) unadopt(handle) { b.count(-1) }
 
 func (b *fakeBackend) build(src source) (handle, error) {
 	if b.now().BuildFails == src.Name {

@@ -267,6 +267,11 @@ func (b *zeBackend) pin(n int64) ([]byte, handle, error) {
 
 func (b *zeBackend) unpin(p handle) { b.z.call("zeMemFree", b.ctx, uintptr(p)) }
 
+// adopt: memory of others is known to a context only through an extension that is
+// not asked for here; copies from it would go through the driver's own buffers.
+func (b *zeBackend) adopt([]byte) (handle, error) { return 0, ErrNotShared }
+func (b *zeBackend) unadopt(handle)               {}
+
 func (b *zeBackend) build(src source) (handle, error) {
 	il, err := kernels.SPIRV(src.Module)
 	if err != nil {

@@ -63,6 +63,13 @@ func (b *lossyBackend) alloc(n int64) (handle, error) {
 	return b.backend.alloc(n)
 }
 
+func (b *lossyBackend) adopt(mem []byte) (handle, error) {
+	if err := b.gone("adopt"); err != nil {
+		return 0, err
+	}
+	return b.backend.adopt(mem)
+}
+
 func (b *lossyBackend) write(dst handle, off int64, src []byte) error {
 	if err := b.gone("write"); err != nil {
 		return err

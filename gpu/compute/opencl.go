@@ -277,6 +277,32 @@ func (b *openclBackend) unpin(m handle) {
 	delete(b.maps, m)
 }
 
+// adopt wraps memory in a buffer and maps it: of a mapped buffer that was made of
+// memory, the address is that memory's. Two contexts can each have such a buffer
+// of the same bytes as long as no command but copies from and to the address uses
+// them.
+func (b *openclBackend) adopt(mem []byte) (handle, error) {
+	var code int32
+	n := uintptr(len(mem))
+	m := b.cl.createBuffer(b.ctx, clMemReadWrite|clMemUseHostPtr, n, uintptr(unsafe.Pointer(&mem[0])), &code)
+	if code != 0 {
+		return 0, b.cl.status("clCreateBuffer", code)
+	}
+	p := b.cl.mapBuffer(b.queue, m, 1, clMapRead|clMapWrite, 0, n, 0, 0, 0, &code)
+	if code != 0 {
+		b.cl.releaseMem(m)
+		return 0, b.cl.status("clEnqueueMapBuffer", code)
+	}
+	b.maps[handle(m)] = p
+	if p != uintptr(unsafe.Pointer(&mem[0])) {
+		b.unpin(handle(m))
+		return 0, ErrNotShared
+	}
+	return handle(m), nil
+}
+
+func (b *openclBackend) unadopt(m handle) { b.unpin(m) }
+
 // foreign views n bytes of C memory at p.
 func foreign(p uintptr, n int64) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)

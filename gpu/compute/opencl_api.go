@@ -12,6 +12,7 @@ const (
 	clTypeCPU = 1 << 1
 
 	clMemReadWrite    = 1 << 0
+	clMemUseHostPtr   = 1 << 3
 	clMemAllocHostPtr = 1 << 4
 	clMapRead         = 1
 	clMapWrite        = 2
