@@ -97,7 +97,7 @@ func fitRows(p *plan.Plan) []widget.FitRow {
 func cardName(p *plan.Plan, c plan.CardUse) string {
 	for _, o := range p.Cards {
 		if o.PCI != c.PCI && o.Name == c.Name {
-			return c.Name + " " + strings.TrimSuffix(strings.TrimPrefix(c.PCI, "0000:"), ".0")
+			return c.Name + " " + shortPCI(c.PCI)
 		}
 	}
 	return c.Name

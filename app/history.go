@@ -238,10 +238,7 @@ func (p *point) fill(s wire.Sample, engine bool) {
 			v[colCardWeights], v[colCardSlots], v[colCardKV], v[colCardScratch] = float64(u.Weights), float64(u.Slots), float64(u.KV), float64(u.Scratch)
 		}
 		if c.VRAM.Known {
-			v[colVRAMOthers] = c.VRAM.Value
-			if c.Own.Known {
-				v[colVRAMOthers] = math.Max(0, c.VRAM.Value-c.Own.Value)
-			}
+			v[colVRAMOthers] = othersHold(c)
 		}
 	}
 }

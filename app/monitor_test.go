@@ -99,7 +99,7 @@ func TestMonitorDraws(t *testing.T) {
 	if d.Begin >= d.End || math.Abs(d.End-d.Begin-60) > 0.01 {
 		t.Errorf("the axis has %v s", d.End-d.Begin)
 	}
-	if v := p.cards[0].chart.Data(); v.Max != 15.1*gib || len(v.Series) != 6 {
+	if v := p.cards[0].chart.Data(); v.Max != 15.1*gib || len(v.Series) != 7 {
 		t.Errorf("VRAM has top %v and %d series", v.Max, len(v.Series))
 	}
 	if p.heat.Data().Layers != 24 || p.tiersBox.Hidden {
@@ -218,8 +218,9 @@ func TestEveryCardHasItsChart(t *testing.T) {
 		r.pump()
 		r.now = r.now.Add(time.Second)
 	}
-	one := wire.Card{PCI: "0000:03:00.0", Name: "Arc A770", Used: true, Total: b(15), VRAM: b(12), Own: b(11), Use: &wire.CardUse{Layers: 20, Weights: 4 * gib, KV: gib, Slots: 5 * gib, Scratch: gib / 2}}
-	two := wire.Card{PCI: "0000:07:00.0", Name: "Arc A770", Total: b(15), VRAM: b(1), Own: wire.Unknown("bytes", "", "not used"), WhyIdle: "nobody asked"}
+	one := wire.Card{PCI: "0000:03:00.0", Name: "Arc A770", Used: true, Total: b(15), VRAM: b(12), Own: b(11), Use: &wire.CardUse{Layers: 20, Weights: 4 * gib, KV: gib, Slots: 5 * gib, Scratch: gib / 2},
+		Others: []wire.Holder{{PID: 9, Name: "browser", VRAM: b(0.75)}, {PID: 77, VRAM: wire.Unknown("bytes", "NVML", "not told")}}}
+	two := wire.Card{PCI: "0000:07:00.0", Name: "Arc A770", Total: b(15), VRAM: b(1), Own: wire.Unknown("bytes", "", "not used"), WhyIdle: "nobody asked", OthersWhy: "NVML: no permission"}
 	for range 70 {
 		tell(one, two)
 	}
@@ -235,11 +236,28 @@ func TestEveryCardHasItsChart(t *testing.T) {
 		}
 		return names, last / gib
 	}
-	if names, all := sum(p.cards[0]); names != "weights;experts in use most;KV cache;work space;driver;others;" || all != 12 {
+	if names, all := sum(p.cards[0]); names != "weights;experts in use most;KV cache;work space;driver;others;free;" || all != 15 {
 		t.Errorf("the card in use: %s %v GiB", names, all)
 	}
-	if names, all := sum(p.cards[1]); names != "this engine;others;" || all != 1 {
+	if names, all := sum(p.cards[1]); names != "this engine;others;free;" || all != 15 {
 		t.Errorf("the idle card: %s %v GiB", names, all)
+	}
+	last := func(c *cardChart, name string) float64 {
+		for _, s := range c.chart.Data().Series {
+			if s.Name == name {
+				return s.Values[len(s.Values)-1] / gib
+			}
+		}
+		return math.NaN()
+	}
+	if o, f := last(p.cards[0], "others"), last(p.cards[0], "free"); o != 1 || f != 3 {
+		t.Errorf("others hold %v, free are %v GiB", o, f)
+	}
+	if got := p.cards[0].note.Text(); got != "Others: browser 768 MiB, process 77 —" {
+		t.Errorf("who the others are: %q", got)
+	}
+	if got := p.cards[1].note.Text(); got != "Who the others are is not told: NVML: no permission" {
+		t.Errorf("why they are not told: %q", got)
 	}
 	settle(r.a.win)
 	shot(t, r.a.win, "monitor-two-cards")

@@ -2,6 +2,7 @@ package app
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"fyne.io/fyne/v2"
@@ -14,6 +15,8 @@ import (
 type cardChart struct {
 	key   string // tells cards apart
 	chart *widget.Chart
+	note  *widget.Text // who else holds its memory
+	box   *fyne.Container
 }
 
 // keyOf tells cards apart: by address, or by name where there is none.
@@ -24,11 +27,16 @@ func keyOf(c *wire.Card) string {
 	return c.Name
 }
 
+// shortPCI leaves out of an address what is the same for nearly every card.
+func shortPCI(p string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(p, "0000:"), ".0")
+}
+
 // layCharts puts the charts below each other: the cards, RAM, the rate.
 func (p *monitorPage) layCharts() {
 	p.charts.Objects = []fyne.CanvasObject{p.noCard}
 	for _, c := range p.cards {
-		p.charts.Objects = append(p.charts.Objects, widget.Sized(0, 168, c.chart))
+		p.charts.Objects = append(p.charts.Objects, c.box)
 	}
 	p.charts.Objects = append(p.charts.Objects, widget.Sized(0, 190, p.ram), widget.Sized(0, 190, p.rate))
 	p.charts.Refresh()
@@ -51,9 +59,10 @@ func (p *monitorPage) drawCards(d widget.ChartData, begin time.Time) {
 		for i := range now {
 			title := tr("VRAM")
 			if len(now) > 1 {
-				title = tr("VRAM of %s", joinDots(now[i].Name, now[i].PCI))
+				title = tr("VRAM of %s", joinDots(now[i].Name, shortPCI(now[i].PCI)))
 			}
-			c := &cardChart{key: keyOf(&now[i]), chart: widget.NewChart(title, false)}
+			c := &cardChart{key: keyOf(&now[i]), chart: widget.NewChart(title, false), note: widget.NewCaption("").Cutting(120)}
+			c.box = widget.V(2, widget.Sized(0, 168, c.chart), c.note)
 			c.chart.OnCross = p.cross
 			p.cards = append(p.cards, c)
 		}
@@ -75,6 +84,7 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 		scratch
 		own
 		others
+		free
 		count
 	)
 	values := make([][]float64, count)
@@ -90,9 +100,11 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 				continue
 			}
 			v[own] = known(x.Own)
-			v[others] = known(x.VRAM)
-			if x.VRAM.Known && x.Own.Known {
-				v[others] = math.Max(0, x.VRAM.Value-x.Own.Value)
+			if x.VRAM.Known {
+				v[others] = othersHold(x)
+				if x.Total.Known {
+					v[free] = math.Max(0, x.Total.Value-x.VRAM.Value)
+				}
 			}
 			if u := x.Use; u != nil {
 				byUse, moving = true, moving || u.Slots > 0
@@ -133,6 +145,45 @@ func (c *cardChart) draw(h *history, d widget.ChartData, begin time.Time, now *w
 	if byUse && !beyond {
 		rest += ", " + tr("driver") // what our own driver holds is not told apart
 	}
-	d.Series = append(d.Series, widget.Series{Name: rest, Color: widget.ColorDim, Fill: 0.45, Stack: true, Peak: true, Values: values[others], Why: reason})
+	who := holdersWords(now)
+	d.Series = append(d.Series, widget.Series{Name: rest, Color: widget.ColorDim, Fill: 0.45, Stack: true, Peak: true, Values: values[others], Why: reason, Tip: who},
+		widget.Series{Name: tr("free"), Color: widget.ColorVRAM, Fill: 0.1, Stack: true, Values: values[free], Why: reason})
 	c.chart.Set(d)
+	c.note.Set(who)
+	if c.note.Hidden != (who == "") {
+		c.note.Hidden = who == ""
+		c.box.Refresh()
+	}
+}
+
+// othersHold is what of a card's memory in use is not the engine's.
+func othersHold(c *wire.Card) float64 {
+	own := 0.0
+	if c.Own.Known {
+		own = c.Own.Value
+	}
+	if u := c.Use; u != nil {
+		own = math.Max(own, float64(u.Weights+u.Slots+u.KV+u.Scratch))
+	}
+	return math.Max(0, c.VRAM.Value-own)
+}
+
+// holdersWords names the programs that hold a card's memory beside the engine,
+// or says why they are not told where something of them is held.
+func holdersWords(c *wire.Card) string {
+	var parts []string
+	for _, h := range c.Others {
+		name := h.Name
+		if name == "" {
+			name = tr("process %d", h.PID)
+		}
+		parts = append(parts, name+" "+reading(h.VRAM))
+	}
+	switch {
+	case len(parts) > 0:
+		return tr("Others: %s", strings.Join(parts, ", "))
+	case c.OthersWhy != "" && c.VRAM.Known && othersHold(c) > 0:
+		return tr("Who the others are is not told: %s", c.OthersWhy)
+	}
+	return ""
 }

@@ -21,6 +21,7 @@ type Series struct {
 	Peak   bool    // of several samples in a pixel the biggest counts
 	Values []float64
 	Why    string // why it is unknown now
+	Tip    string // more about its value, while that is known
 }
 
 // Band shades a stretch of time: prefill, loading.
@@ -102,7 +103,7 @@ const (
 
 // NewChart makes a chart; with times it shows the time axis below.
 func NewChart(title string, times bool) *Chart {
-	c := &Chart{title: NewText(title).Bold(), legend: Flow(14), hidden: map[string]bool{}, times: times, top: 1}
+	c := &Chart{title: NewText(title).Bold(), legend: &fyne.Container{Layout: &flow{gap: 14, rowGap: -4}}, hidden: map[string]bool{}, times: times, top: 1}
 	c.paint = &chartPainter{}
 	c.plot = canvas.NewRaster(c.paint.draw)
 	c.line = canvas.NewLine(color.Transparent)
@@ -182,8 +183,11 @@ func (c *Chart) values() {
 		e := c.entries[i]
 		e.value.Set(text)
 		e.Tip = ""
-		if text == "—" && s.Why != "" {
+		switch {
+		case text == "—" && s.Why != "":
 			e.Tip = s.Name + ": " + s.Why
+		case text != "—":
+			e.Tip = s.Tip
 		}
 		e.dim(c.hidden[s.Name])
 	}
@@ -280,7 +284,7 @@ func (r *chartRenderer) Layout(s fyne.Size) {
 	for i, v := range []float64{c.top, c.top / 2, 0} {
 		t := c.ys[i]
 		text := ""
-		if d.Format != nil && len(d.Times) > 0 {
+		if d.Format != nil && len(d.Times) > 0 && (d.Max > 0 || c.anyKnown()) {
 			text = d.Format(v)
 		}
 		t.Set(text)
@@ -300,8 +304,8 @@ func (r *chartRenderer) Layout(s fyne.Size) {
 		c.strip.Move(fyne.NewPos(0, y+h+chartStrip-m.Height+2))
 		r.objs = append(r.objs, c.strip)
 	}
-	if len(d.Times) == 0 && d.Empty != "" {
-		c.empty.Set(d.Empty)
+	if words := c.emptyWords(); words != "" {
+		c.empty.Set(words)
 		m := c.empty.MinSize()
 		c.empty.Resize(m)
 		c.empty.Move(fyne.NewPos(x+(w-m.Width)/2, y+h*0.25-m.Height/2)) // between two lines of the grid
@@ -316,6 +320,34 @@ func (r *chartRenderer) Layout(s fyne.Size) {
 		c.line.Hidden = false
 		r.objs = append(r.objs, c.line)
 	}
+}
+
+// anyKnown says whether there is a value to draw.
+func (c *Chart) anyKnown() bool {
+	for _, s := range c.data.Series {
+		for _, v := range s.Values {
+			if !math.IsNaN(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// emptyWords is what stands where there is nothing to draw: that nothing was
+// measured yet, or why nothing is known.
+func (c *Chart) emptyWords() string {
+	if len(c.data.Times) == 0 {
+		return c.data.Empty
+	}
+	if !c.anyKnown() {
+		for i := len(c.data.Series) - 1; i >= 0; i-- {
+			if w := c.data.Series[i].Why; w != "" {
+				return w
+			}
+		}
+	}
+	return ""
 }
 
 func (r *chartRenderer) timeAxis(x, w, y float32) {

@@ -174,12 +174,12 @@ func (h hbox) MinSize(objs []fyne.CanvasObject) fyne.Size {
 // Flow puts objects one after the other and breaks into rows as the width
 // demands.
 func Flow(gap float32, objs ...fyne.CanvasObject) *fyne.Container {
-	return &fyne.Container{Layout: &flow{gap: gap}, Objects: objs}
+	return &fyne.Container{Layout: &flow{gap: gap, rowGap: gap}, Objects: objs}
 }
 
 type flow struct {
-	gap   float32
-	width float32
+	gap, rowGap float32
+	width       float32
 }
 
 func (f *flow) rows(objs []fyne.CanvasObject, width float32, place func(o fyne.CanvasObject, x, y float32, m fyne.Size)) float32 {
@@ -190,7 +190,7 @@ func (f *flow) rows(objs []fyne.CanvasObject, width float32, place func(o fyne.C
 		}
 		m := o.MinSize()
 		if x > 0 && x+m.Width > width+0.5 {
-			x, y, row = 0, y+row+f.gap, 0
+			x, y, row = 0, y+row+f.rowGap, 0
 		}
 		if place != nil {
 			place(o, x, y, m)
