@@ -20,6 +20,7 @@ type fakeCard struct {
 	mu       sync.Mutex
 	launches map[string]int
 	value    float32 // what all logits become
+	nvidia   int     // compute capability that it claims
 }
 
 func newFakeCard() *fakeCard {
@@ -69,6 +70,7 @@ func (c *fakeCard) open(t *testing.T) *compute.Device {
 	// Matrices are joined where buffers may be cut between their results. Widths of
 	// real models are multiples of 64 floats, those of tiny ones are not.
 	infos[0].Align = 4
+	infos[0].Features.Nvidia = c.nvidia
 	d, err := compute.Open(c.Fake, infos[0], compute.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -69,19 +69,16 @@ func (r *run) attend(q *compute.Queue, s *step, i int) error {
 		}
 		qn, kn = nil, nil
 	}
+	to := formFor(b.acts[a.heads*a.valDim], &l.o)
 	st := &ops.Step{
 		Tokens: s.T, Q: b.q, LdQ: l.q.rows, K: kb, LdK: ldk, V: vb, LdV: ldv,
 		QNorm: qn, KNorm: kn, State: b.state, Cache: &s.s.layers[i].cache,
-		Splits: l.attn.Splits(s.context, s.T), Parts: b.parts,
+		Splits: l.attn.Splits(s.context, s.T), Parts: b.parts, Sinks: l.sinks, To: to,
 	}
 	if l.rope != nil {
 		st.CS = b.cs[l.ropeAt]
 	}
-	if err := l.attn.Run(q, st); err != nil {
-		return err
-	}
-	to := formFor(b.acts[a.heads*a.valDim], &l.o)
-	if err := l.attn.Join(q, r.rows, st, l.sinks, to); err != nil {
+	if err := l.attn.Run(q, r.rows, st); err != nil {
 		return err
 	}
 	if err := r.showActs(q, s, "scores and values", to, s.T); err != nil {

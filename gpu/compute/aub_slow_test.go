@@ -66,7 +66,7 @@ func TestAUBChild(t *testing.T) {
 	t.Fatalf("driver %s has no card in AUB mode", name)
 }
 
-// step records one layer of a dense model in eight launches, and replays it.
+// step records one layer of a dense model in seven launches, and replays it.
 func step(t *testing.T, d *compute.Device) {
 	ok := func(err error) {
 		t.Helper()
@@ -111,14 +111,13 @@ func step(t *testing.T, d *compute.Device) {
 		return b
 	}
 	s := &ops.Step{Tokens: 1, Q: y, K: cut(heads*hd, kv*hd), V: cut((heads+kv)*hd, kv*hd), LdQ: (heads + 2*kv) * hd, LdK: (heads + 2*kv) * hd, LdV: (heads + 2*kv) * hd,
-		CS: get(4 * hd), State: get(8), Splits: 1, Cache: &ops.Cache{Heads: kv, Key: hd, Value: hd, Context: ctx, K: get(int(kb)), V: get(int(vb))}}
-	s.Parts = get(int(att.PartsBytes(1, 1)))
+		CS: get(4 * hd), State: get(8), Splits: 2, Cache: &ops.Cache{Heads: kv, Key: hd, Value: hd, Context: ctx, K: get(int(kb)), V: get(int(vb))}}
+	s.Parts, s.To = get(int(att.PartsBytes(1, 2))), ab
 	seq, err := d.Record(func(q *compute.Queue) error {
 		for _, op := range []func() error{
 			func() error { return rows.Norm(q, 1, ops.Norm{X: x, N: dim, W: norm, Eps: 1e-6, To: xb}) },
 			func() error { return qkv.Run(q, xb, 1, ops.Out{Y: y, Ld: s.LdQ}) },
-			func() error { return att.Run(q, s) },
-			func() error { return att.Join(q, rows, s, nil, ab) },
+			func() error { return att.Run(q, rows, s) },
 			func() error { return o.Run(q, ab, 1, ops.Out{Y: x, Ld: dim, Flags: ops.Add}) },
 			func() error { return rows.Norm(q, 1, ops.Norm{X: x, N: dim, W: norm, Eps: 1e-6, To: xb}) },
 			func() error { return gateUp.RunGLU(q, xb, 1, ops.GLU{To: hb}) },

@@ -64,6 +64,9 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 	for most := kernels.AttendRows(h.Value, s.lanes); rows < h.Query/h.KV && rows < most; {
 		rows *= 2
 	}
+	if err := s.zeroed(); err != nil {
+		return nil, err
+	}
 	o := &Attention{set: s, shape: h, rows: rows}
 	m := kernels.Attend(kernels.Attention{Key: h.Key, Value: h.Value, Rows: rows, Q8: h.Q8})
 	var err error
@@ -110,6 +113,8 @@ type Step struct {
 	Cache        *Cache
 	Splits       int             // parts of the context
 	Parts        *compute.Buffer // PartsBytes
+	Sinks        *compute.Buffer // (Query); nil: none
+	To           *Acts           // rows of Query*Value values; nil: the result stays in parts
 }
 
 // PartsBytes is the scratch memory of a step.
@@ -117,8 +122,11 @@ func (o *Attention) PartsBytes(tokens, splits int) int64 {
 	return int64(splits) * int64(tokens) * int64(o.shape.Query) * int64(o.shape.Value+2) * 4
 }
 
-// maxSplits is what join.cl has room for.
+// maxSplits is what join.cl and attend.cl have room for.
 const maxSplits = 64
+
+// joinCounts is how many work-groups of rows can count their parts.
+const joinCounts = 2048
 
 // Splits suggests into how many parts a context of n positions is cut for a step
 // of tokens tokens, so that the card is filled.
@@ -160,11 +168,26 @@ func (o *Attention) step() int {
 	return o.shape.Key
 }
 
-// Run norms and rotates queries and keys, keeps keys and values, and attends:
-// one launch for one token, else two. Parts holds the result, for
-// Join.
-func (o *Attention) Run(q *compute.Queue, s *Step) error {
+// here tells whether attend joins its parts itself. For that its work-groups
+// count, with fences that OpenCL C 1.2 does not promise: Intel's and NVIDIA's
+// compilers have their own, processors need none.
+func (o *Attention) here(s *Step) bool {
+	h, i := o.shape, o.set.dev.Info()
+	return s.To != nil && !o.set.apart && (i.CPU || i.Features.Nvidia > 0 || i.Features.Intel > 0) &&
+		h.Value%32 == 0 && s.Tokens <= MaxColumns && s.Splits <= maxSplits && h.KV*up(s.Tokens*h.Query/h.KV, o.rows) <= joinCounts
+}
+
+// Run norms and rotates queries and keys, keeps keys and values, attends, and
+// joins the parts: one row of Query*Value values a token, with sinks (one score a
+// head) and, when Gated, times the sigmoid of the gates that lie behind the
+// queries. That is one launch for one token, two for several, one more where
+// attend does not join.
+func (o *Attention) Run(q *compute.Queue, r *Rows, s *Step) error {
 	h, set := o.shape, o.set
+	n := h.Query * h.Value
+	if s.To != nil && s.To.Cols != n {
+		return fmt.Errorf("join %d heads of %d to activations of %d values", h.Query, h.Value, s.To.Cols)
+	}
 	flags := o.flags(s)
 	c := s.Cache
 	if o.fused(s.Tokens) {
@@ -181,50 +204,78 @@ func (o *Attention) Run(q *compute.Queue, s *Step) error {
 	}
 	if o.wide(s.Tokens) && s.Splits == 1 {
 		const block = 64 // rows of a work-group, flash.cl
-		return q.Launch(o.flash, compute.Dim{X: up(s.Tokens*h.Query/h.KV, block), Y: h.KV}, compute.Dim{X: 128},
+		err := q.Launch(o.flash, compute.Dim{X: up(s.Tokens*h.Query/h.KV, block), Y: h.KV}, compute.Dim{X: 128},
 			compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.State), compute.Int(s.Tokens), compute.Int(h.Query),
 			compute.Int(h.KV), compute.Int(c.Context), compute.Int(h.Window), compute.Float(h.Scale), compute.Float(h.Cap),
 			compute.Mem(c.K), compute.Mem(c.V), compute.Mem(s.Parts))
+		if err != nil {
+			return err
+		}
+		return o.join(q, r, s)
 	}
-	return q.Launch(o.attend, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, o.rows)}, compute.Dim{X: 4 * set.lanes},
+	to, joining := s.To, 0
+	if o.here(s) {
+		joining = joinHere | o.joinFlags(s)
+	} else {
+		to = &Acts{}
+	}
+	err := q.Launch(o.attend, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, o.rows)}, compute.Dim{X: 4 * set.lanes},
 		compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.K), compute.Mem(s.V),
 		compute.Mem(set.or(s.QNorm)), compute.Mem(set.or(s.KNorm)), compute.Mem(set.or(s.CS)), compute.Int(h.Rot), compute.Mem(s.State),
 		compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.KV), compute.Int(c.Context), compute.Int(h.Window),
 		compute.Float(h.Scale), compute.Float(h.Cap), compute.Float(h.Eps), compute.Int(flags), compute.Mem(c.K), compute.Mem(c.V),
-		compute.Int(s.Splits), compute.Mem(s.Parts))
+		compute.Int(s.Splits), compute.Mem(s.Parts), compute.Mem(set.counts), compute.Mem(set.or(s.Sinks)), compute.Int(joining),
+		compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
+	if err != nil || joining != 0 {
+		return err
+	}
+	return o.join(q, r, s)
 }
 
-// Join makes one row of Query*Value floats a token of the parts: with sinks
-// (one score a head) and, when Gated, times the sigmoid of the gates that lie
-// behind the queries.
-func (o *Attention) Join(q *compute.Queue, r *Rows, s *Step, sinks *compute.Buffer, to *Acts) error {
-	h, set := o.shape, o.set
-	n := h.Query * h.Value
-	if to.Cols != n {
-		return fmt.Errorf("join %d heads of %d to activations of %d values", h.Query, h.Value, to.Cols)
-	}
+// flags of join.cl and attend.cl
+const (
+	joinSinks  = 1
+	joinGate   = 2
+	joinFloats = 4
+	joinRound  = 8
+	joinHere   = 16
+)
+
+func (o *Attention) joinFlags(s *Step) int {
 	flags := 0
-	if sinks != nil {
-		flags |= 1
+	if s.Sinks != nil {
+		flags |= joinSinks
 	}
+	if o.shape.Gated {
+		flags |= joinGate
+	}
+	if s.To.X != nil {
+		flags |= joinFloats
+	}
+	if s.To.Q != nil {
+		flags |= joinRound
+	}
+	return flags
+}
+
+// join makes the rows of the parts in a launch of its own.
+func (o *Attention) join(q *compute.Queue, r *Rows, s *Step) error {
+	h, set, to := o.shape, o.set, s.To
+	if to == nil {
+		return nil
+	}
+	n, flags := h.Query*h.Value, o.joinFlags(s)
 	gate := set.none
 	if h.Gated {
-		flags |= 2
 		gate = s.Q
-	}
-	if to.X != nil {
-		flags |= 4
-	}
-	if to.Q != nil {
-		flags |= 8
 	}
 	if s.Splits == 1 && s.Tokens >= 16 && o.rowsOf != nil {
 		return q.Launch(o.rowsOf, compute.Dim{X: up(n/4, 256), Y: s.Tokens}, compute.Dim{X: 256},
-			compute.Mem(s.Parts), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(sinks)), compute.Mem(gate), compute.Int(s.LdQ),
+			compute.Mem(s.Parts), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(s.Sinks)), compute.Mem(gate), compute.Int(s.LdQ),
 			compute.Int(o.step()), compute.Int(h.Key), compute.Int(flags), compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
 	}
 	return q.Launch(r.join, compute.Dim{X: up(n, 128), Y: s.Tokens}, compute.Dim{X: 128},
-		compute.Mem(s.Parts), compute.Int(s.Splits), compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(sinks)),
+		compute.Mem(s.Parts), compute.Int(s.Splits), compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(s.Sinks)),
 		compute.Mem(gate), compute.Int(s.LdQ), compute.Int(o.step()), compute.Int(h.Key), compute.Int(flags),
 		compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
 }

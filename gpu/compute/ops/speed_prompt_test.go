@@ -50,25 +50,28 @@ func (s *speed) attend() {
 			att, st, rows, to, free := s.attention(h, ctx, 1)
 			one := s.graph(7, func(q *compute.Queue) error {
 				for range 16 {
-					if err := att.Run(q, st); err != nil {
+					if err := att.Run(q, rows, st); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			both := s.graph(7, func(q *compute.Queue) error {
-				for range 16 {
-					if err := att.Run(q, st); err != nil {
-						return err
+			var joined [2]time.Duration // by itself, apart
+			for i := range joined {
+				s.set.apart = i == 1
+				st.To = to
+				joined[i] = s.graph(7, func(q *compute.Queue) error {
+					for range 16 {
+						if err := att.Run(q, rows, st); err != nil {
+							return err
+						}
 					}
-					if err := att.Join(q, rows, st, nil, to); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+					return nil
+				})
+			}
+			s.set.apart = false
 			k, v := CacheBytes(h.KV, h.Key, h.Value, ctx, h.Q8)
-			fmt.Printf("attention %2d/%d x %d q8=%-5v at %6d: %2d parts %7.2f us, with join %7.2f us (%.0f GB/s)\n", h.Query, h.KV, h.Key, h.Q8, ctx, st.Splits, us(one/16), us(both/16), gbs(k+v, both/16))
+			fmt.Printf("attention %2d/%d x %d q8=%-5v at %6d: %2d parts %7.2f us, joining itself %7.2f, with a join %7.2f us (%.0f GB/s)\n", h.Query, h.KV, h.Key, h.Q8, ctx, st.Splits, us(one/16), us(joined[0]/16), us(joined[1]/16), gbs(k+v, joined[0]/16))
 			free()
 		}
 	}
@@ -295,13 +298,9 @@ func (s *speed) flashes() {
 		for _, c := range []struct{ ctx, tokens, kv, size int }{{0, 512, 8, 128}, {1536, 512, 8, 128}, {0, 2048, 8, 128}, {8192, 512, 4, 128}, {1536, 512, 2, 256}} {
 			ctx, T, query := c.ctx/shrink(), c.tokens/shrink(), 32*128/c.size
 			att, st, rows, to, free := s.attention(Heads{Query: query, KV: c.kv, Key: c.size, Value: c.size, Rot: 64, Neox: true, Scale: 0.1}, ctx, T)
-			d := s.graph(5, func(q *compute.Queue) error {
-				if err := att.Run(q, st); err != nil {
-					return err
-				}
-				return att.Join(q, rows, st, nil, to)
-			})
-			alone := s.graph(5, func(q *compute.Queue) error { return att.Run(q, st) })
+			alone := s.graph(5, func(q *compute.Queue) error { return att.Run(q, rows, st) })
+			st.To = to
+			d := s.graph(5, func(q *compute.Queue) error { return att.Run(q, rows, st) })
 			flops := 4.0 * 32 * 128 * float64(T) * (float64(ctx) + float64(T)/2)
 			fmt.Printf("attention of %d tokens at %5d, %d/%d x %d, matrix units %-5v %9.2f us %6.1f TFLOPS, without join %.2f us\n", T, ctx, query, c.kv, c.size, units, us(d), flops/d.Seconds()/1e12, us(alone))
 			free()
