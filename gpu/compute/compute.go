@@ -96,6 +96,9 @@ type Options struct {
 	// Plain compiles without optimisation: a quarter of the compile time, for
 	// tests on slow compilers.
 	Plain bool
+	// Skip leaves the launches of a kernel out when it says so, for measurements of
+	// what each is worth. nil: none.
+	Skip func(kernel string) bool
 }
 
 func (o Options) defaults() Options {

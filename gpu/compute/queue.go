@@ -20,6 +20,9 @@ type Queue struct {
 
 // Launch starts kernel k with groups work-groups of local work-items each.
 func (q *Queue) Launch(k *Kernel, groups, local Dim, args ...Arg) error {
+	if skip := q.dev.opts.Skip; skip != nil && skip(k.name) {
+		return nil
+	}
 	l := &q.l
 	l.kernel, l.name, l.groups, l.local, l.args = k.ref, k.name, groups.three(), local.three(), args
 	l.overlap = k.prog.waits && !q.fenced
