@@ -3,7 +3,8 @@
 //
 // A Driver is one API (cuda, levelzero, opencl, fake). Open gives a Device:
 // one card, one context. A Device owns one goroutine, locked to one thread,
-// and everything that touches the card happens there, in order, inside Do.
+// and everything that touches the card happens there, in order, inside Do. Only
+// compilers run beside it (build.go).
 // Several cards are several Devices; never one context over two (GSD-12641
 // shows what that costs).
 //
@@ -87,6 +88,9 @@ type Options struct {
 	Watchdog time.Duration
 	// Build is the longest that loading one module may take. 0: 10 minutes.
 	Build time.Duration
+	// Builders is how many modules are compiled at once. 0: one for each processor,
+	// at most 16; one where the device is the processor.
+	Builders int
 	// Cache is a folder for compiled kernels. Empty: nothing is kept.
 	Cache string
 	// Overlap lets kernels start before the one before them has ended, on NVIDIA
@@ -123,9 +127,9 @@ const (
 // handle is a driver's own reference: a cl_mem, a device pointer, a module.
 type handle uintptr
 
-// backend is what a driver implements. Every call comes from the device's one
-// goroutine, so none of it locks. Copies and launches may be asynchronous but
-// keep their order; finish waits for all of them.
+// backend is what a driver implements. Every call but those that say otherwise
+// comes from the device's one goroutine, so none of it locks. Copies and launches may
+// be asynchronous but keep their order; finish waits for all of them.
 type backend interface {
 	memory() (free, total int64, known bool)
 
@@ -143,9 +147,12 @@ type backend interface {
 	adopt(mem []byte) (token handle, err error)
 	unadopt(token handle)
 
+	// attach readies a thread other than the device's for build and kernel, which
+	// come from such threads alone, several at once; detach undoes it.
+	attach() (detach func(), err error)
 	build(src source) (handle, error)
-	unbuild(program handle)
 	kernel(program handle, name string) (handle, error)
+	unbuild(program handle)
 	unkernel(k handle)
 
 	// write and read copy between host memory that stays valid until finish

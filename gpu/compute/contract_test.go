@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestContract(t *testing.T) {
 		fn   func(t *testing.T, d *compute.Device)
 	}{
 		{"info", contractInfo}, {"memory", contractMemory}, {"copies", contractCopies}, {"pinned", contractPinned},
-		{"slices", contractSlices}, {"arena", contractArena}, {"kernels", contractKernels}, {"record", contractRecord},
+		{"slices", contractSlices}, {"arena", contractArena}, {"kernels", contractKernels}, {"builds", contractBuilds}, {"record", contractRecord},
 		{"errors", contractErrors}, {"close", contractClose},
 	}
 	run := func(t *testing.T, d *compute.Device) {
@@ -328,6 +329,46 @@ func contractKernels(t *testing.T, d *compute.Device) {
 		if v := binary.LittleEndian.Uint32(got[4*i:]); v != want {
 			t.Fatalf("word %d is %d, want %d", i, v, want)
 		}
+	}
+}
+
+// contractBuilds: modules are compiled beside work on the device, and a launch or
+// a recording waits for the one it needs.
+func contractBuilds(t *testing.T, d *compute.Device) {
+	b := alloc(t, d, 64)
+	var list []*compute.Kernel
+	for i := range 4 {
+		m := kernels.Light()
+		m.Name = fmt.Sprint("light", i)
+		m.Defines = append(m.Defines, fmt.Sprint("UNUSED=", i))
+		list = append(list, d.Prepare(m, []compute.Urgency{compute.Now, compute.Later, compute.Spare}[i%3]).Entry("light_add"))
+	}
+	got := make([]byte, 64)
+	add := func(q *compute.Queue) error {
+		for i, k := range list {
+			if err := q.Launch(k, compute.Dim{X: 1}, compute.Dim{X: 16}, compute.Mem(b), compute.Int(16), compute.Int(1<<i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	do(t, d, func(q *compute.Queue) error { return q.Fill(b, 0, 64, 0) })
+	s, err := d.Record(add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	do(t, d, func(q *compute.Queue) error {
+		if err := q.Replay(s); err != nil {
+			return err
+		}
+		if err := add(q); err != nil {
+			return err
+		}
+		return q.Read(got, b, 0)
+	})
+	if v := binary.LittleEndian.Uint32(got); v != 30 {
+		t.Errorf("four modules, recorded and launched: %d, want 30", v)
 	}
 }
 

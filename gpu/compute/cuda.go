@@ -135,6 +135,7 @@ type cudaBackend struct {
 	ctx, stream uintptr
 	events      [2]uintptr
 	marked      [2]bool
+	bridge      sync.Once
 	compiler    *openclBackend // NVIDIA's OpenCL, for PTX; nil until needed
 	noCompiler  error
 	seqs        map[handle]*cudaSequence
@@ -246,6 +247,14 @@ func (b *cudaBackend) unadopt(p handle) {
 	}
 }
 
+// attach makes the context that of the thread.
+func (b *cudaBackend) attach() (func(), error) {
+	if code := b.cu.ctxSet(b.ctx); code != 0 {
+		return nil, b.cu.status("cuCtxSetCurrent", code)
+	}
+	return func() { b.cu.ctxSet(0) }, nil
+}
+
 // build makes PTX of a module and loads it.
 func (b *cudaBackend) build(src source) (handle, error) {
 	options := src.options()
@@ -282,9 +291,7 @@ var envRegister = regexp.MustCompile(`%envreg(\d+)`)
 // readable PTX; the only thing in it that the driver API does not define are the
 // %envreg registers, which hold launch offsets, so 0 here.
 func (b *cudaBackend) compile(src source, options string) ([]byte, error) {
-	if b.compiler == nil && b.noCompiler == nil {
-		b.compiler, b.noCompiler = b.openCompiler()
-	}
+	b.bridge.Do(func() { b.compiler, b.noCompiler = b.openCompiler() })
 	if b.noCompiler != nil {
 		return nil, b.noCompiler
 	}

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"outcrop/gpu/kernels"
 )
 
 // Device is one open card. Its methods may be called from any goroutine; the
@@ -28,6 +26,10 @@ type Device struct {
 	closed bool
 	fault  error // why the device is of no more use
 
+	builder builder
+	waiting atomic.Bool  // the device's goroutine waits for a compiler
+	waited  atomic.Int64 // how often it has
+
 	used   atomic.Int64
 	pinned atomic.Int64
 	limit  atomic.Int64 // bytes of device memory that may be used, 0: all
@@ -35,7 +37,7 @@ type Device struct {
 	stage  *Host
 
 	// children, in order of making: closed last first
-	programs []*Program
+	programs []*Program // guarded by builder.mu
 	bases    map[*base]struct{}
 	hosts    map[*Host]struct{}
 	seqs     map[*Sequence]struct{}
@@ -54,6 +56,7 @@ func Open(drv Driver, i Info, o Options) (*Device, error) {
 		bases: map[*base]struct{}{}, hosts: map[*Host]struct{}{}, seqs: map[*Sequence]struct{}{},
 	}
 	d.queue.dev = d
+	d.builder.dev, d.builder.most = d, builders(i, d.opts)
 	go d.loop()
 	err := d.run(d.opts.Build, func() (err error) {
 		d.back, err = drv.open(i, d.opts)
@@ -96,8 +99,14 @@ func guarded(fn func() error) (err error) {
 // run hands fn to the device's goroutine and waits for it, at most limit. A
 // device that failed is not asked again.
 func (d *Device) run(limit time.Duration, fn func() error) error {
-	if err := d.Err(); err != nil {
+	d.mu.Lock()
+	err, closed := d.fault, d.closed
+	d.mu.Unlock()
+	switch {
+	case err != nil:
 		return err
+	case closed:
+		return ErrClosed
 	}
 	return d.hand(limit, fn)
 }
@@ -106,21 +115,27 @@ func (d *Device) hand(limit time.Duration, fn func() error) error {
 	j := &job{fn: fn, done: make(chan error, 1)}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case d.jobs <- j:
-	case <-d.stop:
-		return ErrClosed
-	case <-timer.C:
-		return d.hung(limit)
-	}
-	select {
-	case err := <-j.done:
-		if err != nil && fatal(err) {
-			d.fail(err)
+	waited := d.waited.Load()
+	for jobs, stop := d.jobs, d.stop; ; {
+		select {
+		case jobs <- j:
+			jobs, stop = nil, nil
+		case <-stop:
+			return ErrClosed
+		case err := <-j.done:
+			if err != nil && fatal(err) {
+				d.fail(err)
+			}
+			return err
+		case <-timer.C:
+			// The time of a compiler, which has a limit of its own, is not the device's.
+			n := d.waited.Load()
+			if !d.waiting.Load() && n == waited {
+				return d.hung(limit)
+			}
+			waited = n
+			timer.Reset(limit)
 		}
-		return err
-	case <-timer.C:
-		return d.hung(limit)
 	}
 }
 
@@ -183,22 +198,6 @@ func (d *Device) Do(fn func(q *Queue) error) error {
 	})
 }
 
-// Load compiles a module for the device, or takes it from the cache.
-func (d *Device) Load(m kernels.Module) (*Program, error) {
-	p := &Program{dev: d, name: m.Name, waits: m.Waits && d.opts.Overlap, kernels: map[string]*Kernel{}}
-	err := d.run(d.opts.Build, func() (err error) {
-		p.ref, err = d.back.build(source{Module: m, features: d.info.Features, cache: d.opts.Cache, plain: d.opts.Plain})
-		if err == nil {
-			d.programs = append(d.programs, p)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("load %s on %s: %w", m.Name, d.info, err)
-	}
-	return p, nil
-}
-
 // Close frees everything that was made on the device, and the context. A
 // device that hung is left alone: its goroutine may never come back.
 func (d *Device) Close() error {
@@ -210,30 +209,62 @@ func (d *Device) Close() error {
 	d.closed = true
 	fault := d.fault
 	d.mu.Unlock()
+	built := d.builder.stop()
 	if errors.Is(fault, ErrHung) {
 		close(d.stop)
 		return nil
 	}
-	err := d.hand(d.opts.Watchdog, func() error {
-		err := d.back.finish()
-		d.freeAll()
-		d.back.close()
-		return err
-	})
-	close(d.stop)
+	select {
+	case <-built:
+	case <-time.After(closeGrace):
+		// Memory goes at once, the context when the compilers let it go.
+		err := d.hand(d.opts.Watchdog, func() error {
+			err := d.back.finish()
+			d.freeMemory()
+			return err
+		})
+		go func() {
+			<-built
+			d.end()
+		}()
+		return known(fault, err)
+	}
+	return known(fault, d.end())
+}
+
+// known leaves out what a device's fault has said before.
+func known(fault, err error) error {
 	if fault != nil {
-		return nil // known before
+		return nil
 	}
 	return err
 }
 
-// freeAll gives back what callers did not. It runs on the device's goroutine.
-func (d *Device) freeAll() {
+// end frees everything that is left, and the context.
+func (d *Device) end() error {
+	defer close(d.stop)
+	return d.hand(d.opts.Watchdog, func() error {
+		err := d.back.finish()
+		for s := range d.seqs {
+			s.free()
+		}
+		d.builder.mu.Lock()
+		list := d.programs
+		d.programs = nil
+		d.builder.mu.Unlock()
+		for i := len(list) - 1; i >= 0; i-- {
+			list[i].free()
+		}
+		d.freeMemory()
+		d.back.close()
+		return err
+	})
+}
+
+// freeMemory gives back what callers did not. It runs on the device's goroutine.
+func (d *Device) freeMemory() {
 	for s := range d.seqs {
 		s.free()
-	}
-	for i := len(d.programs) - 1; i >= 0; i-- {
-		d.programs[i].free()
 	}
 	for b := range d.bases {
 		b.free()

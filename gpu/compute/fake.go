@@ -24,9 +24,17 @@ type Fake struct {
 	// that does nothing, whole programs run for the sake of their calls.
 	Other FakeKernel
 
-	mu    sync.Mutex
-	fault Fault
-	open_ []*fakeBackend
+	mu                     sync.Mutex
+	fault                  Fault
+	open_                  []*fakeBackend
+	builds, together, most int
+}
+
+// Builds counts the modules that were built, and the most that were at once.
+func (f *Fake) Builds() (all, most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.builds, f.most
 }
 
 // Fault says what breaks, on every device of the Fake.
@@ -42,6 +50,7 @@ type Fault struct {
 	Hang        string        // this kernel takes HangFor
 	HangFor     time.Duration // with Hang
 	BuildFails  string        // a module of this name does not build
+	BuildTakes  time.Duration // how long a module takes
 	OpenFails   bool          // the context cannot be made
 	Bits        string        // after this kernel one bit of its last buffer argument is wrong
 	NoMemoryAPI bool          // free memory is not reported
@@ -143,6 +152,7 @@ type fakeMem struct {
 type fakeBackend struct {
 	f     *Fake
 	info  Info
+	mu    sync.Mutex // of next and names
 	next  handle
 	held  int64
 	live  int
@@ -156,7 +166,12 @@ type fakeBackend struct {
 	inRec bool
 }
 
-func (b *fakeBackend) id() handle { b.next++; return b.next }
+func (b *fakeBackend) id() handle {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	return b.next
+}
 
 func (b *fakeBackend) count(by int) {
 	b.f.mu.Lock()
@@ -251,7 +266,19 @@ func (b *fakeBackend) adopt([]byte) (handle, error) {
 
 func (b *fakeBackend) unadopt(handle) { b.count(-1) }
 
+func (b *fakeBackend) attach() (func(), error) { return func() {}, nil }
+
 func (b *fakeBackend) build(src source) (handle, error) {
+	b.f.mu.Lock()
+	b.f.builds++
+	b.f.together++
+	b.f.most = max(b.f.most, b.f.together)
+	slow := b.f.fault.BuildTakes
+	b.f.mu.Unlock()
+	time.Sleep(slow)
+	b.f.mu.Lock()
+	b.f.together--
+	b.f.mu.Unlock()
 	if b.now().BuildFails == src.Name {
 		return 0, &Error{API: "fake", Call: "build", Code: -11, Name: "FAKE_BUILD", Kind: ErrBuild, Detail: src.Name + ":1: error: as ordered"}
 	}
@@ -266,12 +293,19 @@ func (b *fakeBackend) kernel(_ handle, name string) (handle, error) {
 		return 0, fakeError("kernel", "FAKE_NOT_FOUND", ErrMissing)
 	}
 	h := b.id()
+	b.mu.Lock()
 	b.names[h] = name
+	b.mu.Unlock()
 	b.count(1)
 	return h, nil
 }
 
-func (b *fakeBackend) unkernel(h handle) { delete(b.names, h); b.count(-1) }
+func (b *fakeBackend) unkernel(h handle) {
+	b.mu.Lock()
+	delete(b.names, h)
+	b.mu.Unlock()
+	b.count(-1)
+}
 
 // enqueue runs op now, or takes it down.
 func (b *fakeBackend) enqueue(op func() error) error {
@@ -347,7 +381,10 @@ func (b *fakeBackend) fill(dst handle, off, n int64, value byte) error {
 }
 
 func (b *fakeBackend) launch(l *launch) error {
-	c := &FakeCall{Name: b.names[l.kernel], Groups: l.groups, Local: l.local, args: make([]fakeArg, len(l.args))}
+	b.mu.Lock()
+	name := b.names[l.kernel]
+	b.mu.Unlock()
+	c := &FakeCall{Name: name, Groups: l.groups, Local: l.local, args: make([]fakeArg, len(l.args))}
 	last := -1
 	for i, a := range l.args {
 		c.args[i] = fakeArg{val: a.val, size: a.size}

@@ -1,10 +1,13 @@
 package compute
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"outcrop/gpu/kernels"
 )
@@ -47,13 +50,21 @@ func (s source) options() string {
 	return strings.Join(o, " ")
 }
 
-// Program is a compiled module.
+// Program is a module that is compiled, or will be.
 type Program struct {
 	dev     *Device
 	name    string
+	mod     kernels.Module
+	waits   bool // kernels.Module.Waits
+	urgency Urgency
+	running bool          // the compiler has begun; guarded by builder.mu
+	done    chan struct{} // closed when ref or err is there
+	err     error
+
+	mu      sync.Mutex
 	ref     handle
 	kernels map[string]*Kernel
-	waits   bool // kernels.Module.Waits
+	taken   bool // those that were asked for by then have their references
 	freed   bool
 }
 
@@ -61,7 +72,8 @@ type Program struct {
 type Kernel struct {
 	dev  *Device
 	name string
-	ref  handle
+	ref  atomic.Uintptr // 0: not there yet
+	err  error          // why there is none; guarded by prog.mu
 	prog *Program
 }
 
@@ -70,32 +82,89 @@ func (k *Kernel) Name() string { return k.name }
 
 // Kernel takes a kernel by name; the same name gives the same Kernel.
 func (p *Program) Kernel(name string) (*Kernel, error) {
-	var k *Kernel
-	err := p.dev.run(p.dev.opts.Build, func() error {
-		if k = p.kernels[name]; k != nil {
-			return nil
-		}
-		ref, err := p.dev.back.kernel(p.ref, name)
-		if err != nil {
-			return err
-		}
-		k = &Kernel{dev: p.dev, name: name, ref: ref, prog: p}
-		p.kernels[name] = k
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("kernel %s of %s: %w", name, p.name, err)
+	if err := p.Wait(context.Background()); err != nil {
+		return nil, err
+	}
+	k := p.Entry(name)
+	if _, err := k.handle(); err != nil {
+		return nil, err
 	}
 	return k, nil
 }
 
+// Entry is Kernel without waiting for the compiler: the first launch does that.
+func (p *Program) Entry(name string) *Kernel {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kernels[name]
+	if k == nil {
+		k = &Kernel{dev: p.dev, name: name, prog: p}
+		p.kernels[name] = k
+		// Before its end the compiler's thread takes all that are there.
+		if p.taken {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				k.err = p.dev.aside(func() error { return k.take(p.ref) })
+			}()
+			<-done
+		}
+	}
+	return k
+}
+
+// takeAll finds the kernels that were asked for so far.
+func (p *Program) takeAll(ref handle) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.kernels {
+		k.err = k.take(ref)
+	}
+	p.ref, p.taken = ref, true
+}
+
+func (k *Kernel) take(ref handle) error {
+	h, err := k.dev.back.kernel(ref, k.name)
+	if err != nil {
+		return fmt.Errorf("kernel %s of %s: %w", k.name, k.prog.name, err)
+	}
+	k.ref.Store(uintptr(h))
+	return nil
+}
+
+// handle gives the backend's reference; the device's goroutine waits here for
+// the compiler when it must.
+func (k *Kernel) handle() (handle, error) {
+	if h := k.ref.Load(); h != 0 {
+		return handle(h), nil
+	}
+	d := k.dev
+	if !k.prog.ended() {
+		d.waiting.Store(true)
+		err := k.prog.Wait(context.Background())
+		d.waited.Add(1)
+		d.waiting.Store(false)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := k.prog.err; err != nil {
+		return 0, err
+	}
+	k.prog.mu.Lock()
+	defer k.prog.mu.Unlock()
+	return handle(k.ref.Load()), k.err
+}
+
 func (p *Program) free() {
-	if p.freed {
+	if p.freed || !p.ended() || p.err != nil {
 		return
 	}
 	p.freed = true
 	for _, k := range p.kernels {
-		p.dev.back.unkernel(k.ref)
+		if h := k.ref.Load(); h != 0 {
+			p.dev.back.unkernel(handle(h))
+		}
 	}
 	p.dev.back.unbuild(p.ref)
 }

@@ -272,6 +272,8 @@ func (b *zeBackend) unpin(p handle) { b.z.call("zeMemFree", b.ctx, uintptr(p)) }
 func (b *zeBackend) adopt([]byte) (handle, error) { return 0, ErrNotShared }
 func (b *zeBackend) unadopt(handle)               {}
 
+func (b *zeBackend) attach() (func(), error) { return func() {}, nil }
+
 func (b *zeBackend) build(src source) (handle, error) {
 	il, err := kernels.SPIRV(src.Module)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -179,8 +180,9 @@ type openclBackend struct {
 	cache string
 
 	dev, ctx, queue uintptr
-	kernels         map[handle]*clKernel
-	maps            map[handle]uintptr // pinned buffer -> mapped address
+	mu              sync.Mutex
+	kernels         map[handle]*clKernel // guarded by mu
+	maps            map[handle]uintptr   // pinned buffer -> mapped address
 	seqs            map[handle][]clOp
 	next            handle
 	recording       bool
@@ -308,6 +310,8 @@ func foreign(p uintptr, n int64) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
 }
 
+func (b *openclBackend) attach() (func(), error) { return func() {}, nil }
+
 func (b *openclBackend) build(src source) (handle, error) {
 	options := src.options()
 	key := cacheKey("opencl", b.info, src.text(), options)
@@ -395,6 +399,8 @@ func (b *openclBackend) kernel(p handle, name string) (handle, error) {
 	if err != nil {
 		return 0, err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.kernels[handle(k)] = &clKernel{program: uintptr(p), name: name}
 	return handle(k), nil
 }
@@ -407,6 +413,8 @@ func (b *openclBackend) newKernel(p uintptr, name string) (uintptr, error) {
 
 func (b *openclBackend) unkernel(k handle) {
 	b.cl.releaseKernel(uintptr(k))
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	delete(b.kernels, k)
 }
 
@@ -415,7 +423,9 @@ func (b *openclBackend) launch(l *launch) error {
 	if b.recording {
 		// Arguments belong to the kernel object, so every recorded launch has
 		// one of its own.
+		b.mu.Lock()
 		src := b.kernels[l.kernel]
+		b.mu.Unlock()
 		own, err := b.newKernel(src.program, src.name)
 		if err != nil {
 			return err

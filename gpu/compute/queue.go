@@ -23,15 +23,19 @@ func (q *Queue) Launch(k *Kernel, groups, local Dim, args ...Arg) error {
 	if skip := q.dev.opts.Skip; skip != nil && skip(k.name) {
 		return nil
 	}
+	if k.dev != q.dev {
+		return fmt.Errorf("launch %s: the kernel belongs to %s", k.name, k.dev.info)
+	}
+	ref, err := k.handle()
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", k.name, err)
+	}
 	l := &q.l
-	l.kernel, l.name, l.groups, l.local, l.args = k.ref, k.name, groups.three(), local.three(), args
+	l.kernel, l.name, l.groups, l.local, l.args = ref, k.name, groups.three(), local.three(), args
 	l.overlap = k.prog.waits && !q.fenced
 	q.fenced = false
 	if err := l.check(q.dev.info.MaxGroup); err != nil {
 		return err
-	}
-	if k.dev != q.dev {
-		return fmt.Errorf("launch %s: the kernel belongs to %s", k.name, k.dev.info)
 	}
 	for i := range args {
 		b := args[i].buf
