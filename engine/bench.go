@@ -42,8 +42,10 @@ type BenchResult struct {
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`  // what the same threads read from memory at best
 	Share         float64 `json:"share"`           // of that bandwidth
 
-	HandOver []HandOver  `json:"hand_over,omitempty"`   // between devices
-	Layers   *LayerTimes `json:"layer_times,omitempty"` // of decode, with layers on devices
+	HandOver []HandOver   `json:"hand_over,omitempty"`    // between devices
+	Stages   []StageTimes `json:"stages,omitempty"`       // of the last prompt through several devices
+	Prefills []float64    `json:"prefill_runs,omitempty"` // tokens a second of each prompt
+	Layers   *LayerTimes  `json:"layer_times,omitempty"`  // of decode, with layers on devices
 
 	Threads int    `json:"threads"`
 	Kernel  string `json:"kernel"` // of the CPU's products
@@ -98,8 +100,12 @@ func Bench(ctx context.Context, m *Model, o BenchOptions) ([]BenchResult, error)
 		return nil, err
 	}
 	defer s.Close()
-	if o.Prompt > 0 { // once to touch weights and buffers
-		if err := s.advance(ctx, ids[:min(len(ids), 32)], 1); err != nil {
+	if o.Prompt > 0 { // once to touch weights and buffers; drivers make much at first use
+		n := min(o.Prompt, 32)
+		if m.cards != nil {
+			n = o.Prompt
+		}
+		if err := s.prefill(ctx, ids[:n], 1, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -152,11 +158,13 @@ func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchO
 			if err := start(); err != nil {
 				return r, err
 			}
+			before := m.cards.stageTimes()
 			begin := time.Now()
 			if err := s.prefill(ctx, ids[depth:depth+o.Prompt], 1, nil); err != nil {
 				return r, err
 			}
 			prefill = append(prefill, float64(o.Prompt)/time.Since(begin).Seconds())
+			r.Stages = stagesSince(m.cards.stageTimes(), before)
 		}
 		if o.Generate > 0 {
 			if err := start(); err != nil {
@@ -173,6 +181,7 @@ func (s *Session) bench(ctx context.Context, ids []token.ID, depth int, o BenchO
 			decode = append(decode, float64(o.Generate)/time.Since(begin).Seconds())
 		}
 	}
+	r.Prefills = slices.Clone(prefill)
 	r.PrefillTokS, r.DecodeTokS = median(prefill), median(decode)
 	r.BytesPerToken = m.tele.perToken + m.cacheBytes(depth+o.Generate/2)
 	if r.DecodeTokS > 0 {

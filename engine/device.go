@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -54,7 +55,9 @@ type cards struct {
 	parts   []parts    // what the CPU computes of each layer for want of kernels
 	onCPU   []string   // the same in words
 
+	cutBy func(n int) []int // tests choose the pieces of prompts
 	times deviceTimes
+	feed  stageTimes   // what the CPU does for the first of several devices
 	kv    atomic.Int64 // bytes of all sessions
 }
 
@@ -83,12 +86,15 @@ type run struct {
 	scratch atomic.Int64
 	kv      atomic.Int64 // bytes of all sessions
 
+	hops  []*hop // by which activations go to the next run; none: through the CPU
+	stage stageTimes
+
 	began, ended time.Time // of the last recorded step
 	gap, gaps    atomic.Int64
 }
 
 // newCards cuts the layers into runs and loads their weights.
-func newCards(m *Model, o *Options) (*cards, error) {
+func newCards(ctx context.Context, m *Model, o *Options) (*cards, error) {
 	if why := deviceRefusal(m.spec); why != "" {
 		return nil, fmt.Errorf("%w for any part of a %s model: %s", ErrNoKernels, m.spec.arch, why)
 	}
@@ -114,11 +120,24 @@ func newCards(m *Model, o *Options) (*cards, error) {
 		at += k
 		r.plan(stream)
 		c.runs = append(c.runs, r)
-		if err := r.load(o); err != nil {
+	}
+	for _, r := range c.runs {
+		if err := r.compile(o); err != nil {
 			err = r.loadFailed(err, c.experts)
 			c.close()
 			return nil, err
 		}
+	}
+	for _, r := range c.runs { // planned all of them, since buffers depend on the next one
+		if err := r.load(ctx, o); err != nil {
+			err = r.loadFailed(err, c.experts)
+			c.close()
+			return nil, err
+		}
+	}
+	if err := c.openHops(); err != nil {
+		c.close()
+		return nil, err
 	}
 	return c, nil
 }

@@ -38,7 +38,7 @@ type runBuffers struct {
 
 	chosen *compute.Host // (rows, used) experts and their weights, where the CPU computes them
 
-	in2, xHost2 *compute.Host // of the next piece of a prompt in the pipeline; nil until there was one
+	in2, xHost2 *compute.Host // of the next piece of a prompt in the pipeline; xHost2 is nil until there was one
 }
 
 // passRows is the most tokens of a pass.
@@ -127,11 +127,22 @@ func (r *run) room() error {
 		at += 4 * int64(T*x.spec.dims)
 	}
 	b.inX = at
-	if b.in, err = r.dev.Host(at + 4*int64(T*dim)); err != nil {
+	flows := r.c.flows()
+	if !flows || r == r.c.runs[0] {
+		at += 4 * int64(T*dim) // else x comes by a hop
+	}
+	if b.in, err = r.dev.Host(at); err != nil {
 		return err
 	}
-	if b.xHost, err = r.dev.Host(4 * int64(T*dim)); err != nil {
-		return err
+	if r.c.piped() {
+		if b.in2, err = r.dev.Host(at); err != nil {
+			return err
+		}
+	}
+	if !flows || r.last { // else x goes by a hop
+		if b.xHost, err = r.dev.Host(4 * int64(T*dim)); err != nil {
+			return err
+		}
 	}
 	if r.split && used > 0 {
 		if b.chosen, err = r.dev.Host(8 * int64(T*used)); err != nil {

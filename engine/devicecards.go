@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"outcrop/engine/token"
@@ -17,17 +17,18 @@ import (
 // pass follows the other, and the results are the same to the last bit as with
 // equal pieces one by one.
 //
-// Each device has two pinned buffers for inputs and two for results. What
-// device 0 has finished is copied from its result buffer to an input buffer of
-// device 1 by the CPU, while both devices compute. Layers that are the CPU's
-// come first and run on the goroutine that asked, as do drafts.
+// Activations go from device to device through pinned memory that both know
+// (devicehop.go). Beside it each device has two pinned buffers for what a piece
+// needs else. Layers that are the CPU's come first and run on the goroutine that
+// asked, as do drafts.
 
 // stage is one device of a pipeline.
 type stage struct {
 	r       *run
 	rs      *runState
 	freeIn  chan *compute.Host // pinned memory to fill
-	freeOut chan *compute.Host // pinned memory for results
+	freeHop chan *hop          // for results; of the last device nil
+	freeOut chan *compute.Host // of the last device, where hidden states are wanted
 	ready   chan *parcel       // whose inputs are in pinned memory
 	done    chan *parcel       // whose results are
 }
@@ -36,7 +37,8 @@ type stage struct {
 type parcel struct {
 	feed
 	ids     []token.ID
-	in, out *compute.Host // of the device it is on; out holds x
+	in, out *compute.Host // of the device it is on; out holds hidden states
+	over    *hop          // by which it goes on
 }
 
 // flow is one prompt in the pipeline.
@@ -49,67 +51,12 @@ type flow struct {
 	group  sync.WaitGroup
 }
 
-// pieceCost is what a piece of a prompt takes beside its tokens, in tokens: weights
-// are read once for each piece, and products of few columns leave units idle. An
-// H200 reads prompts of a 1.5B model at 31,000, 39,600 and 43,900 tok/s in chunks
-// of 512, 1024 and 2048, as if each had 300 tokens more; smaller cards are busy
-// with less.
-const (
-	pieceCost     = 64
-	widePieceCost = 300
-	leastPiece    = 128
-)
-
-// piece is the length of the pieces that a prompt of n tokens flows in; 0: it
-// is run by passes of its own, one after the other. A chunk that was asked for
-// stays.
-func (c *cards) piece(n int) int {
-	if c == nil || !c.plain() || c.check != nil {
-		return 0
-	}
-	stages := len(c.runs)
-	if c.first > 0 {
-		stages++
-	}
-	if stages < 2 {
-		return 0
-	}
-	k := c.m.chunk
-	if c.m.options.Chunk == 0 {
-		cost := pieceCost
-		if c.m.chunk > defaultChunk {
-			cost = widePieceCost
-		}
-		k = pieceOf(n, stages, cost, k)
-	}
-	if n <= k {
-		return 0
-	}
-	return k
-}
-
-// pieceOf finds the pieces of k tokens, at most most, with which n tokens are
-// through so many stages soonest. The first piece fills the pipeline, so it takes
-// n/k + stages-1 times that of a piece, which is as k + cost: least where
-// k = sqrt(n cost / (stages-1)). The pieces are made even. No tokens, which is
-// what a bench at depth 0 fills, need none: most.
-func pieceOf(n, stages, cost, most int) int {
-	if n < 1 {
-		return most
-	}
-	k := int(math.Sqrt(float64(n) * float64(cost) / float64(stages-1)))
-	k = min(max(k, leastPiece), most)
-	count := (n + k - 1) / k
-	each := (n + count - 1) / count
-	return min((each+63)/64*64, most)
-}
-
 // prefill runs ids after the timeline, a chunk at a time. With outputs == 1 the
 // logits of the last one are in s.fresh afterwards. done is called after each
 // chunk, from this goroutine.
 func (s *Session) prefill(ctx context.Context, ids []token.ID, outputs int, done func()) error {
-	if k := s.m.cards.piece(len(ids)); k > 0 {
-		return s.flow(ctx, ids, outputs, k, done)
+	if list := s.m.cards.pieces(len(ids), s.st.pos); list != nil {
+		return s.flow(ctx, ids, outputs, list, done)
 	}
 	for len(ids) > 0 {
 		n, last := min(s.m.chunk, len(ids)), 0
@@ -127,8 +74,8 @@ func (s *Session) prefill(ctx context.Context, ids []token.ID, outputs int, done
 	return nil
 }
 
-// flow is prefill as a pipeline of pieces of k tokens.
-func (s *Session) flow(ctx context.Context, ids []token.ID, outputs, k int, done func()) error {
+// flow is prefill as a pipeline of pieces.
+func (s *Session) flow(ctx context.Context, ids []token.ID, outputs int, pieces []int, done func()) error {
 	m := s.m
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -148,7 +95,7 @@ func (s *Session) flow(ctx context.Context, ids []token.ID, outputs, k int, done
 		if err := f.start(); err != nil {
 			return err
 		}
-		return f.run(ctx, ids, outputs, k, done)
+		return f.run(ctx, ids, outputs, pieces, done)
 	})
 	if err != nil {
 		// What went through all devices counts. Rows of caches beyond are
@@ -173,17 +120,25 @@ func (f *flow) start() error {
 	for i, r := range c.runs {
 		st := &stage{
 			r: r, rs: &f.s.st.cards.runs[i],
-			freeIn: make(chan *compute.Host, 2), freeOut: make(chan *compute.Host, 2),
-			ready: make(chan *parcel, 2), done: make(chan *parcel, 2),
-		}
-		if err := r.double(); err != nil {
-			return r.wrap(err)
+			freeIn: make(chan *compute.Host, 2), freeHop: make(chan *hop, hopsEach), freeOut: make(chan *compute.Host, 2),
+			ready: make(chan *parcel, 2), done: make(chan *parcel, hopsEach),
 		}
 		b := &r.buf
 		st.freeIn <- b.in
 		st.freeIn <- b.in2
-		st.freeOut <- b.xHost
-		st.freeOut <- b.xHost2
+		for _, h := range r.hops {
+			st.freeHop <- h
+		}
+		if r.hiding() {
+			if b.xHost2 == nil {
+				var err error
+				if b.xHost2, err = r.dev.Host(int64(len(b.xHost.Bytes()))); err != nil {
+					return r.wrap(err)
+				}
+			}
+			st.freeOut <- b.xHost
+			st.freeOut <- b.xHost2
+		}
 		f.stages = append(f.stages, st)
 	}
 	for i, st := range f.stages {
@@ -195,94 +150,124 @@ func (f *flow) start() error {
 	return nil
 }
 
-// double takes the second pair of pinned buffers.
-func (r *run) double() (err error) {
-	b := &r.buf
-	if b.in2 == nil {
-		if b.in2, err = r.dev.Host(int64(len(b.in.Bytes()))); err != nil {
-			return err
-		}
+// hiding tells whether the hidden states of the run are read back.
+func (r *run) hiding() bool { return r.last && len(r.c.m.usedDrafts()) > 0 }
+
+// take waits for something of a channel; none when the pipeline ends.
+func take[T any](f *flow, from chan T, waited *atomic.Int64) (x T, ok bool) {
+	begin := time.Now()
+	select {
+	case x = <-from:
+		waited.Add(time.Since(begin).Nanoseconds())
+		return x, true
+	case <-f.quit:
+		return x, false
 	}
-	if b.xHost2 == nil {
-		b.xHost2, err = r.dev.Host(int64(len(b.xHost.Bytes())))
-	}
-	return err
 }
 
 // work runs parcels on the device of a stage, in order.
 func (f *flow) work(st *stage) {
 	r, t := st.r, &st.r.c.times
 	for {
-		var c *parcel
-		select {
-		case c = <-st.ready:
-		case <-f.quit:
+		c, ok := take(f, st.ready, &r.stage.input)
+		if !ok {
 			return
 		}
-		select {
-		case c.out = <-st.freeOut:
-		case <-f.quit:
+		switch {
+		case !r.last:
+			c.over, ok = take(f, st.freeHop, &r.stage.output)
+		case r.hiding():
+			c.out, ok = take(f, st.freeOut, &r.stage.output)
+		}
+		if !ok {
 			return
 		}
 		s, err := r.step(f.s.p, st.rs, &c.feed)
 		if err == nil {
 			s.in, s.xHost = c.in, c.out
+			if c.over != nil {
+				s.xHost = c.over.from
+			}
 			err = r.roomFor(s, false)
 		}
 		if err == nil {
 			begin := time.Now()
-			err = r.dev.Do(func(q *compute.Queue) error { return r.enqueue(q, s, false) })
+			err = r.dev.Do(func(q *compute.Queue) error {
+				defer func() { r.stage.launch.Add(time.Since(begin).Nanoseconds()) }()
+				return r.enqueue(q, s, false)
+			})
 			d := time.Since(begin).Nanoseconds()
 			t.device.Add(d)
 			t.wait.Add(d)
+			r.stage.took(c.tokens, d)
 		}
 		if err != nil {
 			f.fail(r.wrap(err))
 			return
 		}
 		st.freeIn <- c.in
-		c.in, c.x = nil, asFloats(c.out.Bytes())[:c.tokens*r.c.m.spec.dim]
-		st.done <- c
+		c.in = nil
+		if c.hop != nil {
+			f.before(st).freeHop <- c.hop
+			c.hop = nil
+		}
+		if c.out != nil {
+			c.x = asFloats(c.out.Bytes())[:c.tokens*r.c.m.spec.dim]
+		}
+		select {
+		case st.done <- c:
+		case <-f.quit:
+			return
+		}
 	}
+}
+
+// before is the stage before another one.
+func (f *flow) before(st *stage) *stage {
+	for i, x := range f.stages {
+		if x == st {
+			return f.stages[i-1]
+		}
+	}
+	return nil
 }
 
 // carry hands parcels over from one device to the next.
 func (f *flow) carry(from, to *stage) {
+	var idle atomic.Int64
 	for {
-		var c *parcel
-		select {
-		case c = <-from.done:
-		case <-f.quit:
+		c, ok := take(f, from.done, &idle)
+		if !ok {
 			return
 		}
-		select {
-		case c.in = <-to.freeIn:
-		case <-f.quit:
+		if c.in, ok = take(f, to.freeIn, &idle); !ok {
 			return
 		}
+		c.x, c.hop, c.over = nil, c.over, nil
+		c.hop.pass(4 * c.tokens * f.s.m.spec.dim)
 		to.r.fill(c.in, &c.feed)
-		from.freeOut <- c.out
-		c.out, c.x = nil, nil
 		to.ready <- c
 	}
 }
 
 // run feeds the first device and takes from the last one.
-func (f *flow) run(ctx context.Context, ids []token.ID, outputs, k int, done func()) error {
-	first, last := f.stages[0], f.stages[len(f.stages)-1]
+func (f *flow) run(ctx context.Context, ids []token.ID, outputs int, pieces []int, done func()) error {
+	first, last, t := f.stages[0], f.stages[len(f.stages)-1], &f.s.m.cards.feed
 	var next *parcel
 	left := len(ids) // that have not come out
 	for left > 0 {
 		if next == nil && len(ids) > 0 {
-			n, wanted := min(k, len(ids)), 0
+			n, wanted := min(pieces[0], len(ids)), 0
 			if n == len(ids) {
 				wanted = outputs
 			}
+			begin := time.Now()
 			var err error
 			if next, err = f.prepare(ctx, ids[:n], wanted); err != nil {
 				return err
 			}
-			ids = ids[n:]
+			ids, pieces = ids[n:], pieces[1:]
+			t.took(n, time.Since(begin).Nanoseconds())
 		}
 		var free chan *compute.Host
 		if next != nil {
@@ -294,7 +279,9 @@ func (f *flow) run(ctx context.Context, ids []token.ID, outputs, k int, done fun
 		case <-f.quit:
 			return f.err
 		case in := <-free:
+			begin := time.Now()
 			first.r.fill(in, &next.feed)
+			t.busy.Add(time.Since(begin).Nanoseconds())
 			next.in, next.x = in, nil
 			first.ready <- next
 			next = nil
@@ -303,7 +290,9 @@ func (f *flow) run(ctx context.Context, ids []token.ID, outputs, k int, done fun
 				return err
 			}
 			left -= c.tokens
-			last.freeOut <- c.out
+			if c.out != nil {
+				last.freeOut <- c.out
+			}
 			if done != nil {
 				done()
 			}

@@ -70,8 +70,8 @@ func TestCardsFlow(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", pack, draft, name), func(t *testing.T) {
 					m := load(t, path, Options{Devices: devs[:len(cut)], Threads: 2, Context: 256, Chunk: chunk, Draft: draft, Placement: Placement{Layers: cut}})
-					if m.cards.piece(5*chunk) != chunk || m.cards.piece(chunk) != 0 {
-						t.Fatalf("pieces of %d and %d tokens, want %d and none", m.cards.piece(5*chunk), m.cards.piece(chunk), chunk)
+					if list := m.cards.pieces(4*chunk+9, 0); !slices.Equal(list, []int{chunk, chunk, chunk, chunk, 9}) || m.cards.pieces(chunk, 0) != nil {
+						t.Fatalf("pieces of %v and %v tokens, want those of %d and none", list, m.cards.pieces(chunk, 0), chunk)
 					}
 					exact := name != "CPU first" // that layer is computed by another processor
 					check := func(s *Session, n int) {
@@ -135,6 +135,70 @@ func TestCardsFlow(t *testing.T) {
 	}
 }
 
+// TestCardsUneven: pieces of several lengths give the same logits to the last bit
+// on two and three devices as one after the other on one, with memory that both
+// of two devices know and with a copy between them.
+func TestCardsUneven(t *testing.T) {
+	devs := devices(t, 3)
+	lists := [][]int{{8, 20, 32, 12}, {32, 1, 9, 9}}
+	for _, pack := range []string{"llama-ropefreqs", "qwen35-nextn"} {
+		path := fixturePath(pack)
+		o := Options{Devices: devs[:1], Threads: 2, Context: 256, Chunk: 32, Draft: "off"}
+		one := load(t, path, o)
+		n := len(one.layers)
+		for name, cut := range map[string][]int{"two": {n / 2, n - n/2}, "three": {n - 2, 1, 1}, "two, copied": {1, n - 1}} {
+			if pack == "qwen35-nextn" && name != "two" {
+				continue
+			}
+			o.Devices, o.Placement = devs[:len(cut)], Placement{Layers: cut}
+			m := load(t, path, o)
+			if name == "two, copied" {
+				for _, h := range m.cards.runs[0].hops {
+					own, err := m.cards.runs[0].dev.Host(int64(len(h.from.Bytes())))
+					if err != nil {
+						t.Fatal(err)
+					}
+					h.from.Free()
+					h.from, h.one = own, false
+				}
+			} else if !m.cards.runs[0].hops[0].one {
+				t.Fatal("devices of one driver do not share memory")
+			}
+			for _, list := range lists {
+				total := 0
+				for _, k := range list {
+					total += k
+				}
+				ids, s := somePrompt(one, total), session(t, one)
+				at := 0
+				for i, k := range list {
+					if err := s.advance(t.Context(), ids[at:at+k], i/(len(list)-1)); err != nil {
+						t.Fatal(err)
+					}
+					at += k
+				}
+				want := slices.Clone(s.fresh)
+				s.Close()
+				m.cards.cutBy = func(int) []int { return slices.Clone(list) }
+				before := m.cards.stageTimes()
+				s = session(t, m)
+				if err := s.prefill(t.Context(), ids, 1, nil); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(s.fresh, want) {
+					t.Errorf("%s, %s, pieces %v: logits differ", pack, name, list)
+				}
+				for i, x := range stagesSince(m.cards.stageTimes(), before) {
+					if x.Pieces != int64(len(list)) || x.Tokens != int64(total) || x.Busy <= 0 || x.Launch > x.Busy || i > 0 && x.Launch <= 0 {
+						t.Errorf("%s, %s, pieces %v: %+v", pack, name, list, x)
+					}
+				}
+				s.Close()
+			}
+		}
+	}
+}
+
 // TestCardsStarter: the known answers of the starter on two devices, its draft
 // block included.
 func TestCardsStarter(t *testing.T) {
@@ -149,7 +213,7 @@ func TestCardsStarter(t *testing.T) {
 			if k := same(ids, p.IDs); k < len(p.IDs) {
 				t.Errorf("%v, %q: ids part after %d of %d", split, p.Prompt, k, len(p.IDs))
 			}
-			if m.cards.piece(len(p.PromptIDs)) > 0 {
+			if m.cards.pieces(len(p.PromptIDs), 0) != nil {
 				n++
 			}
 		}

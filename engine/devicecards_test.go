@@ -320,23 +320,3 @@ func TestCardGone(t *testing.T) {
 	}
 	m.own = nil
 }
-
-// TestPieceOf: small cards get many small pieces, large ones fewer; none is
-// longer than a chunk, and no other length of whole pieces is much quicker.
-func TestPieceOf(t *testing.T) {
-	for _, x := range []struct{ n, stages, cost, most, want int }{
-		{4096, 2, pieceCost, 512, 512}, {1024, 2, pieceCost, 512, 256}, {300, 2, pieceCost, 512, 128}, {100, 2, pieceCost, 512, 128},
-		{4096, 2, widePieceCost, 2048, 1024}, {8192, 2, widePieceCost, 2048, 1408}, {4096, 4, widePieceCost, 2048, 640}, {1, 2, pieceCost, 512, 64}, {0, 2, pieceCost, 512, 512},
-	} {
-		got := pieceOf(x.n, x.stages, x.cost, x.most)
-		if got != x.want {
-			t.Errorf("%d tokens, %d stages, cost %d: pieces of %d, want %d", x.n, x.stages, x.cost, got, x.want)
-		}
-		took := func(k int) int { return ((x.n+k-1)/k + x.stages - 1) * (k + x.cost) }
-		for k := 64; x.n > leastPiece && k <= x.most; k += 64 {
-			if k >= leastPiece && float64(took(got)) > 1.1*float64(took(k)) {
-				t.Errorf("%d tokens, %d stages: pieces of %d take %d, of %d %d", x.n, x.stages, got, took(got), k, took(k))
-			}
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -81,24 +82,42 @@ type loader struct {
 	err error
 }
 
-// load makes the kernels of a run and copies its weights.
-func (r *run) load(o *Options) error {
-	m := r.c.m
-	var err error
+// compile has compilers start with what every layer of the run needs; they work while
+// weights are copied.
+func (r *run) compile(o *Options) (err error) {
 	if r.set, err = ops.New(r.dev); err != nil {
 		return err
-	}
-	if o.Progress != nil {
-		n := int64(0)
-		r.set.Progress = func(string) {
-			n++
-			o.Progress("kernels", n, 0)
-		}
 	}
 	if r.rows, err = r.set.Rows(); err != nil {
 		return err
 	}
 	if r.quant, err = r.set.Quantize(); err != nil {
+		return err
+	}
+	many := r.c.m.chunk > ops.MaxColumns
+	r.set.Ahead(many, r.types()...)
+	if r.c.experts && o.SlotBytes > 0 {
+		for il := r.lo; il < r.hi; il++ {
+			for _, b := range r.c.m.layers[il].banks() {
+				if !b.none() {
+					r.set.Ahead(many, uint32(b.f.Type))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// load copies the weights of a run, and waits for its kernels.
+func (r *run) load(ctx context.Context, o *Options) error {
+	m := r.c.m
+	var err error
+	var compiled func(done, total int)
+	if o.Progress != nil {
+		compiled = func(done, total int) { o.Progress("kernels", int64(done), int64(total)) }
+	}
+	types := r.types()
+	if err := r.set.Uploads(ctx, compiled, types...); err != nil {
 		return err
 	}
 	const chunk = 64 << 20
@@ -113,12 +132,15 @@ func (r *run) load(o *Options) error {
 	// A small model takes little of a card that may use little; norms and biases come on top.
 	r.arena = r.dev.Arena(min(chunk, need+need/16+64<<10, r.dev.MaxBuffer()))
 	ld := &loader{r: r}
-	if ld.up, err = r.set.NewUpload(r.types()...); err != nil {
+	if ld.up, err = r.set.NewUpload(types...); err != nil {
 		return err
 	}
 	defer ld.up.Free()
 	for il := r.lo; il < r.hi; il++ {
 		l := ld.layer(&m.layers[il])
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if ld.err != nil {
 			return fmt.Errorf("layer %d: %w", il, ld.err)
 		}
@@ -138,7 +160,10 @@ func (r *run) load(o *Options) error {
 	}
 	r.weights = r.arena.Size()
 	ld.up.Free() // before there is more to take
-	return r.room()
+	if err := r.room(); err != nil {
+		return err
+	}
+	return r.set.Ready(ctx, compiled)
 }
 
 // types lists the tensor types of the run.
@@ -507,6 +532,10 @@ func rowMatrix(v []float32) *matrix {
 // device.
 func (r *run) free() {
 	r.buf.free()
+	for _, h := range r.hops {
+		h.free()
+	}
+	r.hops = nil
 	if r.pick.host != nil {
 		r.pick.host.Free()
 	}

@@ -29,6 +29,7 @@ type feed struct {
 	tentative   bool
 	cs          [][]float32 // per rotation: (tokens, dims)
 	x           []float32   // (tokens, dim) the residual stream before the next device
+	hop         *hop        // by which it comes instead
 }
 
 // step is one pass on one run.
@@ -43,6 +44,7 @@ type step struct {
 	hidden  bool
 
 	in, xHost *compute.Host // the pinned memory that it uses
+	hop       *hop          // x comes by it, not with in
 	seen      *[]shown      // check mode takes down results of operations
 	ids       []int32       // and the experts that were chosen
 	pick      *ops.Choice   // how tokens are drawn; nil: logits are wanted
@@ -134,6 +136,11 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 		return err
 	}
 	dim := m.spec.dim
+	if r.hops != nil {
+		f.x, f.hop = nil, r.hops[0]
+		f.hop.pass(4 * s.T * dim)
+		return nil
+	}
 	if !r.last {
 		f.x = asFloats(b.xHost.Bytes())[:s.T*dim]
 		return nil
@@ -157,7 +164,10 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 // step makes a step of what is fed to a run.
 func (r *run) step(p *pass, rs *runState, f *feed) (*step, error) {
 	m, b := r.c.m, &r.buf
-	s := &step{p: p, s: rs, T: f.tokens, outputs: f.outputs, keep: !f.tentative, book: f.book, in: b.in, xHost: b.xHost}
+	s := &step{p: p, s: rs, T: f.tokens, outputs: f.outputs, keep: !f.tentative, book: f.book, in: b.in, xHost: b.xHost, hop: f.hop}
+	if r.hops != nil {
+		s.xHost = r.hops[0].from
+	}
 	s.hidden = len(m.usedDrafts()) > 0
 	s.context = min(max(256, 1<<bits.Len(uint(f.pos+f.tokens-1))), cardContext(m))
 	if s.T > b.rows {
@@ -213,7 +223,9 @@ func (r *run) fill(in *compute.Host, f *feed) {
 	for i, x := range r.c.m.ropes {
 		copy(asFloats(raw[b.inCS[i]:]), f.cs[i][:f.tokens*x.spec.dims])
 	}
-	copy(asFloats(raw[b.inX:]), f.x)
+	if f.hop == nil {
+		copyWide(raw[b.inX:], rawFloats(f.x))
+	}
 }
 
 func (b *runBuffers) inCSStart() int64 {
@@ -275,7 +287,11 @@ func (r *run) begin(q *compute.Queue, s *step) error {
 	if err := r.inputs(q, s); err != nil {
 		return err
 	}
-	return q.WriteHost(r.buf.x, 0, s.in, r.buf.inX, 4*int64(s.T*r.c.m.spec.dim))
+	from, at := s.in, r.buf.inX
+	if s.hop != nil {
+		from, at = s.hop.to, 0
+	}
+	return q.WriteHost(r.buf.x, 0, from, at, 4*int64(s.T*r.c.m.spec.dim))
 }
 
 // inputs writes what a pass needs besides the residual stream.

@@ -81,6 +81,8 @@ type Model struct {
 	draftBy   draftMode
 	options   Options
 
+	chunkAsked bool // and pieces of prompts on several cards are as long
+
 	own      []*compute.Device // opened by Load
 	noCard   string            // why the CPU computes although a card was wanted
 	cards    *cards            // nil: everything on the CPU
@@ -111,8 +113,9 @@ func Load(ctx context.Context, p *Pack, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
+	asked := o.Chunk != 0
 	o = o.planned()
-	m := &Model{pack: p, spec: s, options: o}
+	m := &Model{pack: p, spec: s, options: o, chunkAsked: asked}
 	if m.kv, err = kvKindOf(o.KV); err != nil {
 		return nil, fmt.Errorf("load %s: %w", p.Name, err)
 	}
