@@ -39,7 +39,7 @@ func (m *Model) place(ctx context.Context, o *Options) (err error) {
 	}
 	if len(o.Devices) > 0 {
 		if err = m.fit(o); err == nil {
-			m.cards, err = newCards(m, o)
+			m.cards, err = newCards(ctx, m, o)
 		}
 		if err != nil {
 			m.closeDevices()

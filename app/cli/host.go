@@ -145,6 +145,10 @@ func (p *Program) progress() func(phase string, done, total int64) {
 	began := time.Now()
 	shown := false
 	return func(phase string, done, total int64) {
+		amount := size
+		if total < 1<<16 { // layers, kernels
+			amount = func(n int64) string { return fmt.Sprint(n) }
+		}
 		switch {
 		case phase == "" || phase == "ready":
 			if shown {
@@ -154,7 +158,7 @@ func (p *Program) progress() func(phase string, done, total int64) {
 		case time.Since(began) < 300*time.Millisecond:
 		case total > 0:
 			shown = true
-			fmt.Fprint(p.Err, "\r\x1b[K"+c.dim(fmt.Sprintf("%s: %s of %s", phase, size(done), size(total))))
+			fmt.Fprint(p.Err, "\r\x1b[K"+c.dim(fmt.Sprintf("%s: %s of %s", phase, amount(done), amount(total))))
 		default:
 			shown = true
 			fmt.Fprint(p.Err, "\r\x1b[K"+c.dim(phase))

@@ -77,14 +77,9 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 		return nil, err
 	}
 	if s.flashUnits && !h.Q8 && h.Key <= 256 && h.Value <= 256 && h.Key%16 == 0 && h.Value%16 == 0 {
-		if o.flash, err = s.load(kernels.Flash(h.Key, h.Value, h.Cap != 0), "flash"); err != nil {
-			o.flash = nil
-			s.noUnits(err)
-		}
+		s.try(kernels.Flash(h.Key, h.Value, h.Cap != 0), "flash", &o.flash, true)
 	}
-	if o.rowsOf, err = s.load(kernels.Many(), "join_rows"); err != nil {
-		o.rowsOf = nil
-	}
+	s.try(kernels.Many(), "join_rows", &o.rowsOf, false)
 	return o, nil
 }
 

@@ -12,7 +12,8 @@ type MatMul struct {
 	set   *Set
 	w     *Weight
 	tab   *compute.Buffer
-	tiles []tiled         // by falling width
+	plain []tiled         // by falling width
+	tiles []tiled         // the same on matrix units over 8-bit numbers; none: not for this card or format
 	half  []tiled         // on matrix units over halves; none: not for this card or format
 	few   *compute.Kernel // smaller work-groups for floats; nil: none
 	// activations to halves
@@ -33,55 +34,52 @@ func (s *Set) MatMul(w *Weight) (*MatMul, error) {
 	if o.tab, err = s.table(w.layout.Table); err != nil {
 		return nil, err
 	}
+	entry := func(name string) *compute.Kernel { return s.program(kernels.MatMul(w.layout), compute.Now).Entry(name) }
 	if s.proven() && w.layout.Name != "F32" {
-		if err := o.units(); err != nil {
-			o.tiles, o.half = nil, nil
-			s.noUnits(err)
-		}
+		o.units()
+		// For activations without room for halves, and when units fail.
+		entry = func(name string) *compute.Kernel { return s.spare(kernels.MatMul(w.layout), name) }
 	}
-	if len(o.tiles) == 0 { // also for activations without room for halves
-		k, err := s.load(kernels.MatMul(w.layout), "matmul")
-		if err != nil {
-			return nil, err
-		}
-		o.tiles = []tiled{{k, 64, 64, 256}}
-		if w.IsFloat() {
-			if o.few, err = s.load(kernels.MatMul(w.layout), "matmul_few"); err != nil {
-				return nil, err
-			}
-		}
+	o.plain = []tiled{{entry("matmul"), 64, 64, 256}}
+	if w.IsFloat() {
+		o.few = entry("matmul_few")
 	}
 	return o, nil
 }
 
-// units loads the kernels for matrix units.
-func (o *MatMul) units() error {
-	s, w := o.set, o.w
-	if s.byteUnits && !w.IsFloat() {
-		for _, t := range kernels.Tiles {
-			k, err := s.load(kernels.MMA(w.layout), t.Name)
-			if err != nil {
-				return err
-			}
-			o.tiles = append(o.tiles, tiled{k, t.Rows(), t.Cols(), 256})
-		}
-		return nil
+// manyModule is what MatMul needs at once for weights of a format.
+func (s *Set) manyModule(l kernels.Layout) kernels.Module {
+	switch {
+	case !s.proven() || l.Name == "F32":
+		return kernels.MatMul(l)
+	case s.byteUnits && !l.Float():
+		return kernels.MMA(l)
 	}
-	tiles := kernels.FittingTiles(w.layout, s.halfTiles)
-	for _, t := range tiles {
-		k, err := s.load(kernels.Half(w.layout, tiles), t.Name)
-		if err != nil {
-			return err
+	return kernels.Half(l, kernels.FittingTiles(l, s.halfTiles))
+}
+
+// units loads the kernels for matrix units.
+func (o *MatMul) units() {
+	s, w, m := o.set, o.w, o.set.manyModule(o.w.layout)
+	if s.byteUnits && !w.IsFloat() {
+		o.tiles = make([]tiled, len(kernels.Tiles))
+		for i, t := range kernels.Tiles {
+			o.tiles[i] = tiled{rows: t.Rows(), cols: t.Cols(), items: 256}
+			s.try(m, t.Name, &o.tiles[i].k, true)
 		}
-		o.half = append(o.half, tiled{k, t.Rows(), t.Cols(), t.Items()})
+		return
+	}
+	fit := kernels.FittingTiles(w.layout, s.halfTiles)
+	o.half = make([]tiled, len(fit))
+	for i, t := range fit {
+		o.half[i] = tiled{rows: t.Rows(), cols: t.Cols(), items: t.Items()}
+		s.try(m, t.Name, &o.half[i].k, true)
 	}
 	name := "halve_rounded"
 	if w.IsFloat() {
 		name = "halve_floats"
 	}
-	var err error
-	o.halve, err = s.load(kernels.Halve(), name)
-	return err
+	s.try(kernels.Halve(), name, &o.halve, true)
 }
 
 const mmExperts = 8
@@ -112,13 +110,16 @@ func (o *MatMul) Run(q *compute.Queue, a *Acts, cols int, slots *Slots, out Out)
 	if a.Cols != w.Cols {
 		return fmt.Errorf("multiply: columns of %d values, the matrix has %d x %d", a.Cols, w.Rows, w.Cols)
 	}
-	halves := a.H != nil && len(o.half) > 0
-	tiles := o.tiles
-	if halves {
-		if cols > a.Rows {
-			return fmt.Errorf("multiply: %d columns of activations with room for %d", cols, a.Rows)
-		}
+	units := s.units()
+	halves := units && a.H != nil && len(o.half) > 0
+	tiles := o.plain
+	switch {
+	case halves && cols > a.Rows:
+		return fmt.Errorf("multiply: %d columns of activations with room for %d", cols, a.Rows)
+	case halves:
 		tiles = o.half
+	case units && len(o.tiles) > 0:
+		tiles = o.tiles
 	}
 	many := cols
 	if slots != nil {

@@ -135,14 +135,11 @@ func (s *Set) Mul(w *Weight, most int) (*Mul, error) {
 		}
 		shape := s.shape(w.layout, n)
 		m := kernels.MulShaped(w.layout, n, shape)
-		vec, err := s.load(m, fmt.Sprintf("mulvec_%d", n))
-		if err != nil {
-			return nil, err
+		entry := s.later // windows of drafts, and the last tokens of some prompts
+		if n == 1 {
+			entry = func(m kernels.Module, name string) *compute.Kernel { return s.program(m, compute.Now).Entry(name) }
 		}
-		glu, err := s.load(m, fmt.Sprintf("mulglu_%d", n))
-		if err != nil {
-			return nil, err
-		}
+		vec, glu := entry(m, fmt.Sprintf("mulvec_%d", n)), entry(m, fmt.Sprintf("mulglu_%d", n))
 		o.vec, o.glu, o.shapes = append(o.vec, vec), append(o.glu, glu), append(o.shapes, shape)
 	}
 	one := kernels.MulShaped(w.layout, 1, o.shapes[0])

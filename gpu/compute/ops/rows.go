@@ -28,9 +28,7 @@ func (s *Set) Rows() (*Rows, error) {
 			return nil, err
 		}
 	}
-	if k, err := s.load(kernels.Many(), "glu_many"); err == nil {
-		o.gluMany = k
-	}
+	s.try(kernels.Many(), "glu_many", &o.gluMany, false)
 	return o, nil
 }
 

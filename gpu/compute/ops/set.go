@@ -1,5 +1,5 @@
 // Package ops is the Go side of the kernels: for every operation its arguments
-// in order and its launch geometry. Constructors load what they need and are
+// in order and its launch geometry. Constructors have what they need compiled and are
 // called outside Do; the Run methods enqueue and are called inside Do or Record.
 //
 // Matrices are row-major, activations are rows of floats, one row a token.
@@ -12,16 +12,14 @@ import (
 	"outcrop/gpu/kernels"
 )
 
-// Set holds the compiled kernels of one device, each loaded at first use.
+// Set holds the compiled kernels of one device (ready.go).
 type Set struct {
 	dev *compute.Device
 
-	// Progress, when set, hears of every module before it is compiled or taken
-	// from the cache: the first time on a machine that can take seconds.
-	Progress func(module string)
-
 	mu       sync.Mutex
 	programs map[string]*compute.Program
+	wanted   []*compute.Program // those of Ready, in the order of asking
+	wishes   []wish
 	tables   map[string]*compute.Buffer
 	none     *compute.Buffer // stands for an argument that is not used
 	counts   *compute.Buffer // (joinCounts) zeros between launches, see attend.cl; nil: not needed yet
@@ -51,28 +49,6 @@ func New(dev *compute.Device) (*Set, error) {
 
 // Device is the device of the set.
 func (s *Set) Device() *compute.Device { return s.dev }
-
-// load gives a kernel of a module.
-func (s *Set) load(m kernels.Module, name string) (*compute.Kernel, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.extra {
-		m.Name += "+" + d
-		m.Defines = append(m.Defines[:len(m.Defines):len(m.Defines)], d)
-	}
-	p := s.programs[m.Name]
-	if p == nil {
-		if s.Progress != nil {
-			s.Progress(m.Name)
-		}
-		var err error
-		if p, err = s.dev.Load(m); err != nil {
-			return nil, err
-		}
-		s.programs[m.Name] = p
-	}
-	return p.Kernel(name)
-}
 
 // table gives a grid on the device; for "" a buffer that nobody reads.
 func (s *Set) table(name string) (*compute.Buffer, error) {
@@ -119,8 +95,9 @@ func (s *Set) zeroed() error {
 }
 
 // Free gives the buffers of the set back. The compiled kernels stay with the
-// device.
+// device; those that no compiler has begun with are dropped.
 func (s *Set) Free() {
+	s.drop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, b := range s.tables {

@@ -43,7 +43,7 @@ func (s *Set) proven() bool {
 	if first && !s.unitsRight() {
 		s.noUnits(errors.New("the matrix units of this device gave wrong products; prompts are slower without them"))
 	}
-	return s.matrixUnits
+	return s.units()
 }
 
 // noUnits turns matrix units off. A driver without a compiler has no kernels for
@@ -54,7 +54,7 @@ func (s *Set) noUnits(why error) {
 	s.matrixUnits, s.flashUnits, s.unitsErr = false, false, why
 }
 
-// Halves tells whether prompts are multiplied as halves with float sums, whatever
+// Halves tells, after Ready, whether prompts are multiplied as halves with float sums, whatever
 // the format of the weights.
 func (s *Set) Halves() bool {
 	if !s.proven() {
@@ -65,7 +65,14 @@ func (s *Set) Halves() bool {
 	return s.matrixUnits && !s.byteUnits
 }
 
-// UnitsProblem says why the matrix units of the device are not used; nil: they
+// units tells whether kernels of matrix units are used, now that some may have failed.
+func (s *Set) units() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.matrixUnits
+}
+
+// UnitsProblem says, after Ready, why the matrix units of the device are not used; nil: they
 // are, or it has none.
 func (s *Set) UnitsProblem() error {
 	s.mu.Lock()
