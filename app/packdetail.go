@@ -118,8 +118,12 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 		}
 		box.Add(widget.V(6, widget.NewCaption(tr("What would make it fit")), flow))
 	}
-	d.section(tr("How it fits"), widget.Box(box))
-	if len(p.Speed.Terms) > 0 {
+	title := tr("How it fits")
+	if !p.Fits {
+		title = tr("Why it does not fit")
+	}
+	d.section(title, widget.Box(box))
+	if p.Fits && len(p.Speed.Terms) > 0 {
 		rows := [][]string{}
 		for _, t := range p.Speed.Terms {
 			rows = append(rows, []string{capital(t.Name), tr("%.1f ms", t.Ms), t.Why})

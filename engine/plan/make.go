@@ -24,12 +24,17 @@ func Make(p Pack, m Machine, w Wishes) (Plan, error) {
 	}
 	best, others := choose(p, m, w)
 	for _, o := range others {
-		best.Alternatives = append(best.Alternatives, Alternative{o.Placement, o.Fits, lost(o, best, w.Placement != ""), o.Speed})
+		a := Alternative{o.Placement, o.Fits, lost(o, best, w.Placement != ""), o.Speed}
+		if !o.Fits {
+			a.Speed = Speed{}
+		}
+		best.Alternatives = append(best.Alternatives, a)
 	}
 	best.Reasons = append(reasons(p, m, w, best), best.Reasons...)
 	best.Rates = m.rateWords(len(p.routed()) > 0)
 	if !best.Fits {
 		best.Remedies = remedies(p, m, w)
+		best.Speed = Speed{} // what cannot run has no rate
 	}
 	return best, nil
 }
@@ -119,6 +124,8 @@ func lost(o, best Plan, asked bool) string {
 	case !o.Fits:
 		s := o.Short[0]
 		return fmt.Sprintf("%s short of %s: %s", size(s.Bytes), s.Where, s.Why)
+	case !best.Fits:
+		return fmt.Sprintf("it would fit, but another one is asked for: %s", tokS(o.Speed))
 	case middle(o.Speed) < middle(best.Speed):
 		return fmt.Sprintf("slower: %s against %s", tokS(o.Speed), tokS(best.Speed))
 	case asked && middle(o.Speed) > middle(best.Speed)*1.02:

@@ -215,6 +215,15 @@ func TestRemediesWork(t *testing.T) {
 				if pl.Fits {
 					continue
 				}
+				// What cannot run has no rate, and nothing is compared with it.
+				if pl.Speed.DecodeHigh != 0 || len(pl.Speed.Terms) > 0 {
+					t.Errorf("%s on %s does not fit and is given %s", p.Name, m.name, tokS(pl.Speed))
+				}
+				for _, a := range pl.Alternatives {
+					if !a.Fits && a.Speed.DecodeHigh != 0 || a.Fits && !strings.Contains(a.Why, "would fit") {
+						t.Errorf("%s on %s, %s: %q, %s", p.Name, m.name, a.Placement, a.Why, tokS(a.Speed))
+					}
+				}
 				for _, r := range pl.Remedies {
 					if r.Kind == "pack" {
 						continue
