@@ -26,7 +26,7 @@ func (k *cardFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&k.cards, "cards", "", "graphics cards to use, in the order of their layers: PCI addresses, or names such as cuda:0 and opencl:1, with commas between them")
 	f.StringVar(&k.split, "split", "", "with several cards: layers of each (20,28), or the proportions in which they are dealt out (3,1); default: what is quickest")
-	f.StringVar(&k.vram, "vram-limit", "", "most VRAM to use of each card, such as 8GB or 12GiB; with commas for several cards, the last one counts for the others")
+	f.StringVar(&k.vram, "vram-limit", "", "most VRAM to use of each card, such as 8GB or 12GiB; with commas for several cards (none: no limit for that one), the last one counts for the others")
 }
 
 func (k *cardFlags) check(c *cobra.Command) (err error) {
@@ -35,6 +35,16 @@ func (k *cardFlags) check(c *cobra.Command) (err error) {
 	}
 	if k.limits, err = parseSizes(k.vram); err != nil {
 		return usage(c, "--vram-limit %s: %w", k.vram, err)
+	}
+	for _, n := range k.limits {
+		if n > 0 {
+			if err := atLeast(c, "--vram-limit", k.vram, n, leastVRAM, "the smallest pack's first layer needs as much"); err != nil {
+				return err
+			}
+		}
+	}
+	if n := strings.Count(k.cards, ",") + 1; k.cards != "" && len(k.limits) > n {
+		return usage(c, "--vram-limit %s is for %d cards, --cards names %d", k.vram, len(k.limits), n)
 	}
 	if n := strings.Count(k.cards, ",") + 1; k.cards != "" && k.parts != nil && len(k.parts) != n {
 		return usage(c, "--split %s is for %d cards, --cards names %d", k.split, len(k.parts), n)
@@ -120,16 +130,46 @@ var units = []struct {
 	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1}, {"", 1},
 }
 
-// parseSizes reads "8GB,12GiB".
+// The least limits that make sense. Below them nothing could be loaded, so they
+// are a unit that was forgotten.
+const (
+	leastVRAM  = 1 << 20
+	leastRAM   = 32 << 20
+	leastSlots = 1 << 20
+)
+
+// atLeast refuses a limit that no pack can be loaded under.
+func atLeast(c *cobra.Command, flag, text string, n, least int64, why string) error {
+	if n >= least {
+		return nil
+	}
+	return usage(c, "%s %s is %s, and the least that makes sense is %s: %s; give a unit, such as 4GiB, or leave the flag out", flag, text, bytesOf(n), size(least), why)
+}
+
+// bytesOf is a size that may be a few bytes.
+func bytesOf(n int64) string {
+	switch {
+	case n == 1:
+		return "1 byte"
+	case n < 1<<20:
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return size(n)
+}
+
+// parseSizes reads "8GB,12GiB"; "none" is 0, no limit.
 func parseSizes(s string) ([]int64, error) {
 	if s == "" {
 		return nil, nil
 	}
 	var out []int64
 	for _, p := range strings.Split(s, ",") {
-		n, err := parseSize(p)
-		if err != nil {
-			return nil, err
+		var n int64
+		if strings.TrimSpace(p) != "none" {
+			var err error
+			if n, err = parseSize(p); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, n)
 	}

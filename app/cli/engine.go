@@ -61,6 +61,9 @@ func (l *loadFlags) check(c *cobra.Command) error {
 			return usage(c, "--%s is %d, want 0 or more", name, n)
 		}
 	}
+	if l.expertRAM < -1 {
+		return usage(c, "--expert-ram is %d, want MiB, 0 for none or -1 for all", l.expertRAM)
+	}
 	if d := l.or(l.device); l.compare && (d == "" || d == "cpu") {
 		return usage(c, "--check compares a device with the CPU: name one with --device")
 	}

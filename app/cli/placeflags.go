@@ -56,12 +56,18 @@ func (k *placeFlags) check(c *cobra.Command) error {
 		if err != nil {
 			return usage(c, "--slots %s: %w", k.slots, err)
 		}
+		if err := atLeast(c, "--slots", k.slots, n, leastSlots, "one expert of a small pack takes as much (0: no slots)"); err != nil {
+			return err
+		}
 		k.wish.Slots = n
 	}
 	if k.ram != "" {
 		n, err := parseSize(k.ram)
 		if err != nil {
 			return usage(c, "--ram-limit %s: %w", k.ram, err)
+		}
+		if err := atLeast(c, "--ram-limit", k.ram, n, leastRAM, "the engine takes as much without a pack"); err != nil {
+			return err
 		}
 		k.wish.RAMCap = n
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,25 @@ func TestPlaceFlags(t *testing.T) {
 	}
 	if l, err := parse("--cpu-experts"); err != nil || l.wish.Experts != plan.ExpertsCPU {
 		t.Errorf("experts on the CPU: %v, %q", err, l.wish.Experts)
+	}
+	if l, err := parse("--vram-limit=none,8GB"); err != nil || !slices.Equal(l.limits, []int64{0, 8e9}) {
+		t.Errorf("a limit for the second card only: %v, %v", err, l.limits)
+	}
+	for arg, want := range map[string]string{
+		"--ram-limit=1":          "--ram-limit 1 is 1 byte, and the least that makes sense is 32.0 MiB",
+		"--ram-limit=16":         "give a unit, such as 4GiB, or leave the flag out",
+		"--ram-limit=20MiB":      "is 20.0 MiB, and",
+		"--vram-limit=8GB,8":     "--vram-limit 8GB,8 is 8 bytes",
+		"--slots=512":            "0: no slots",
+		"--vram-limit=1GB,1,1GB": "is 1 byte",
+		"--expert-ram=-5":        "-1 for all",
+	} {
+		if _, err := parse(arg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want it to say %q", arg, err, want)
+		}
+	}
+	if _, err := parse("--cards=cuda:0,cuda:1", "--vram-limit=1GB,1GB,1GB"); err == nil || !strings.Contains(err.Error(), "--cards names 2") {
+		t.Errorf("more limits than cards: %v", err)
 	}
 	for _, bad := range []string{"--slots=much", "--experts=gpu", "--ram-limit=-1", "--placement=cloud"} {
 		if _, err := parse(bad); err == nil {
