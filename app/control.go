@@ -54,11 +54,11 @@ type machineWatcher interface{ machineChanged() }
 
 // spec says how to start a pack with the settings in force.
 func (a *App) spec(e catalog.Entry) EngineSpec {
-	device := a.device(e.Name)
+	device, limits := a.vramLimits(a.device(e.Name))
 	return EngineSpec{Name: e.Name, Path: e.Path, Threads: a.settings.Threads, Context: a.settings.Context,
 		KV: a.settings.KV, Guard: a.settings.Guard, Device: device, Env: a.recipeEnv(device),
 		Placement: a.settings.Placements[e.Name], Experts: a.settings.Experts, Slots: a.settings.Slots,
-		VRAMLimit: a.settings.VRAMLimit, RAMLimit: a.settings.RAMLimit}
+		VRAMLimits: limits, RAMLimit: a.settings.RAMLimit}
 }
 
 // start starts the engine on a pack and remembers it as the last used.

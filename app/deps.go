@@ -78,7 +78,7 @@ type EngineSpec struct {
 	Placement  string   // one of plan.Placements; "": the plan's choice
 	Experts    string   // who computes experts without a slot: "cpu", "copy"; "": by measured rates
 	Slots      int      // GiB of experts on each card; 0: what is left
-	VRAMLimit  int      // GiB of each card that may be used; 0: all that is free
+	VRAMLimits []int    // GiB that may be used of each device in turn, the last one counts for the rest; 0: all that is free
 	RAMLimit   int      // GiB of RAM that may be used; 0: all but the floor
 	Env        []string // the whole environment, with the recipe applied; nil is ours
 }

@@ -97,7 +97,13 @@ func (a *App) deviceName(id string) string {
 	if o := a.offer(id); o != nil {
 		return tr("%s by %s", o.Name, o.ID)
 	}
-	if n := strings.Count(id, ",") + 1; n > 1 {
+	n := strings.Count(id, ",") + 1
+	switch {
+	case id != "" && id == a.allCards() && n == 2:
+		return tr("both cards")
+	case id != "" && id == a.allCards():
+		return tr("all %d cards", n)
+	case n > 1:
 		return tr("%d cards", n)
 	}
 	return id
@@ -135,7 +141,7 @@ func (a *App) deviceChoices() (ids, names []string) {
 		c := &a.machine.machine.Cards[i]
 		name := c.Name
 		if len(a.machine.machine.Cards) > 1 {
-			name = tr("%s at %s", c.Name, string(c.PCI))
+			name = tr("%s at %s", c.Name, shortPCI(string(c.PCI)))
 		}
 		if ok, known := a.passed(c.PCI); known && !ok {
 			name = tr("%s, first light not passed", name)

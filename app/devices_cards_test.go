@@ -27,7 +27,7 @@ func TestCardsTogether(t *testing.T) {
 	}
 	all := "0000:03:00.0,0000:07:00.0"
 	ids, names := r.a.deviceChoices()
-	if i := slices.Index(ids, all); i < 0 || names[i] != "2 cards" {
+	if i := slices.Index(ids, all); i < 0 || names[i] != "both cards" {
 		t.Fatalf("choices %v, %v", ids, names)
 	}
 	mask := func(device string) (string, bool) {

@@ -127,24 +127,25 @@ func (s EngineSpec) args() []string {
 	if s.Device != "" {
 		args = append(args, "--device="+s.Device)
 	}
-	return append(args, placeArgs(s.Placement, s.Experts, int64(s.Slots)<<30, int64(s.VRAMLimit)<<30, int64(s.RAMLimit)<<30)...)
+	return append(args, placeArgs(s.Placement, s.Experts, int64(s.Slots)<<30, limitText(s.VRAMLimits), int64(s.RAMLimit)<<30)...)
 }
 
 // placeArgs are the flags that say where the parts of a pack are to lie.
-func placeArgs(placement, experts string, slots, vram, ram int64) (args []string) {
+func placeArgs(placement, experts string, slots int64, vram string, ram int64) (args []string) {
 	if placement != "" {
 		args = append(args, "--placement="+placement)
 	}
 	if experts != "" {
 		args = append(args, "--experts="+experts)
 	}
-	for _, x := range []struct {
-		flag string
-		n    int64
-	}{{"--slots", slots}, {"--vram-limit", vram}, {"--ram-limit", ram}} {
-		if x.n > 0 {
-			args = append(args, fmt.Sprintf("%s=%d", x.flag, x.n))
-		}
+	if slots > 0 {
+		args = append(args, fmt.Sprintf("--slots=%d", slots))
+	}
+	if vram != "" {
+		args = append(args, "--vram-limit="+vram)
+	}
+	if ram > 0 {
+		args = append(args, fmt.Sprintf("--ram-limit=%d", ram))
 	}
 	return args
 }

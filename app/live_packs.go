@@ -108,11 +108,11 @@ func (l *LivePacks) Plan(ctx context.Context, e catalog.Entry, w plan.Wishes) (p
 	if w.VRAMReserve > 0 {
 		args = append(args, fmt.Sprintf("--vram-reserve=%d", w.VRAMReserve))
 	}
-	var vram int64
-	if len(w.VRAMCaps) > 0 {
-		vram = w.VRAMCaps[0]
+	var vram []int
+	for _, n := range w.VRAMCaps {
+		vram = append(vram, int(n>>30))
 	}
-	args = append(args, placeArgs(string(w.Placement), string(w.Experts), w.Slots, vram, w.RAMCap)...)
+	args = append(args, placeArgs(string(w.Placement), string(w.Experts), w.Slots, limitText(vram), w.RAMCap)...)
 	switch {
 	case w.NoCard:
 		args = append(args, "--no-card")

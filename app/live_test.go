@@ -197,8 +197,8 @@ func TestEngineArguments(t *testing.T) {
 	if want := "--name=a b|--threads=4|--context=8192|--kv=q8|--guard=busy|--device=auto"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	got = strings.Join(EngineSpec{Name: "p", Placement: "vram+ram", Experts: "cpu", Slots: 2, VRAMLimit: 8, RAMLimit: 16}.args(), "|")
-	if want := "--name=p|--placement=vram+ram|--experts=cpu|--slots=2147483648|--vram-limit=8589934592|--ram-limit=17179869184"; got != want {
+	got = strings.Join(EngineSpec{Name: "p", Placement: "vram+ram", Experts: "cpu", Slots: 2, VRAMLimits: []int{8, 0}, RAMLimit: 16}.args(), "|")
+	if want := "--name=p|--placement=vram+ram|--experts=cpu|--slots=2147483648|--vram-limit=8589934592,none|--ram-limit=17179869184"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := (EngineSpec{Name: "x"}).args(); len(got) != 1 {

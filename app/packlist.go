@@ -142,10 +142,11 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 func (a *App) wishes(e catalog.Entry) plan.Wishes {
 	w := plan.Wishes{Context: a.settings.Context, KV: a.settings.KV, Placement: plan.Placement(a.settings.Placements[e.Name]),
 		Experts: plan.Experts(a.settings.Experts), Slots: int64(a.settings.Slots) << 30, RAMCap: int64(a.settings.RAMLimit) << 30}
-	if n := a.settings.VRAMLimit; n > 0 {
-		w.VRAMCaps = []int64{int64(n) << 30}
+	d, limits := a.vramLimits(a.device(e.Name))
+	for _, n := range limits {
+		w.VRAMCaps = append(w.VRAMCaps, int64(n)<<30)
 	}
-	switch d := a.device(e.Name); d {
+	switch d {
 	case "", "auto":
 	case "cpu":
 		w.NoCard = a.choiceOf(e.Name) == deviceCPU // else there is none, which the plan says

@@ -23,14 +23,16 @@ type Settings struct {
 	Slots      int               `json:"slots,omitempty"`
 	VRAMLimit  int               `json:"vram_limit,omitempty"`
 	RAMLimit   int               `json:"ram_limit,omitempty"`
-	Site       string            `json:"site,omitempty"` // where packs are looked for
-	Address    string            `json:"address,omitempty"`
-	Key        string            `json:"key,omitempty"`
-	Serve      bool              `json:"serve,omitempty"`
-	Preset     string            `json:"preset,omitempty"`
-	NewLine    bool              `json:"new_line,omitempty"` // Enter breaks the line, Ctrl+Enter sends
-	Thinking   bool              `json:"thinking,omitempty"` // thinking is shown unfolded
-	PlainCode  bool              `json:"plain_code,omitempty"`
+	// VRAMLimits are limits of single cards by address, GiB, instead of VRAMLimit.
+	VRAMLimits map[string]int `json:"vram_limits,omitempty"`
+	Site       string         `json:"site,omitempty"` // where packs are looked for
+	Address    string         `json:"address,omitempty"`
+	Key        string         `json:"key,omitempty"`
+	Serve      bool           `json:"serve,omitempty"`
+	Preset     string         `json:"preset,omitempty"`
+	NewLine    bool           `json:"new_line,omitempty"` // Enter breaks the line, Ctrl+Enter sends
+	Thinking   bool           `json:"thinking,omitempty"` // thinking is shown unfolded
+	PlainCode  bool           `json:"plain_code,omitempty"`
 	// Devices is where each pack runs, by its name, with "auto" for "decide for
 	// me"; a pack that is not there runs as Device says.
 	Devices map[string]string `json:"devices,omitempty"`

@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"fyne.io/fyne/v2"
@@ -136,39 +135,6 @@ func redraw(a *App) {
 	}
 }
 
-func intField(a *App, value int, hint string, set func(*Settings, int)) fyne.CanvasObject {
-	e := a.field(hint)
-	if value > 0 {
-		e.SetText(strconv.Itoa(value))
-	}
-	save := func(s string) {
-		n, err := strconv.Atoi(strings.TrimSpace(s))
-		if strings.TrimSpace(s) == "" {
-			n, err = 0, nil
-		}
-		if err != nil || n < 0 {
-			a.fail(fmt.Errorf("%q is not a whole number", s))
-			return
-		}
-		a.change(func(x *Settings) { set(x, n) })
-		redraw(a)
-	}
-	e.OnSubmitted = save
-	e.OnFocus = func(in bool) {
-		if !in && e.Text != textOf(value) {
-			save(e.Text)
-		}
-	}
-	return e
-}
-
-func textOf(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 func onOff(a *App, on bool, f func(*Settings, bool)) fyne.CanvasObject {
 	c := fynewidget.NewCheck("", nil)
 	c.SetChecked(on)
@@ -215,13 +181,13 @@ func settingTable() []setting {
 			}
 			return tr("the physical cores this program may use, here %d", n)
 		}, func(a *App) fyne.CanvasObject {
-			return intField(a, a.settings.Threads, tr("decide for me"), func(s *Settings, n int) { s.Threads = n })
+			return intField(a, a.settings.Threads, tr("decide for me"), a.checkThreads, func(s *Settings, n int) { s.Threads = n })
 		}, func(s *Settings) bool { return s.Threads != 0 }, func(s *Settings) { s.Threads = 0 }},
 		deviceSetting(),
 		{groupEngine, "Context", "tokens a conversation may hold; more takes more memory", func(a *App) string {
 			return planned(a, func(d *packDetail) string { return tokens(d.plan.Context) })
 		}, func(a *App) fyne.CanvasObject {
-			return intField(a, a.settings.Context, tr("decide for me"), func(s *Settings, n int) { s.Context = n; a.replan() })
+			return intField(a, a.settings.Context, tr("decide for me"), checkContext, func(s *Settings, n int) { s.Context = n; a.replan() })
 		}, func(s *Settings) bool { return s.Context != 0 }, func(s *Settings) { s.Context = 0 }},
 		{groupEngine, "KV cache", "how exactly past tokens are kept: q8 takes half the room of f16 at almost no loss", func(a *App) string {
 			return planned(a, func(d *packDetail) string { return d.plan.KV })
@@ -243,15 +209,15 @@ func settingTable() []setting {
 		guardSetting(),
 		{groupMemory, "VRAM limit", "GiB of each card that may be used, as if it were smaller", func(*App) string { return tr("all that is free, but for a reserve") },
 			func(a *App) fyne.CanvasObject {
-				return intField(a, a.settings.VRAMLimit, tr("no limit"), func(s *Settings, n int) { s.VRAMLimit = n; a.replan() })
-			}, func(s *Settings) bool { return s.VRAMLimit != 0 }, func(s *Settings) { s.VRAMLimit = 0 }},
+				return vramField(a)
+			}, func(s *Settings) bool { return s.VRAMLimit != 0 || len(s.VRAMLimits) > 0 }, func(s *Settings) { s.VRAMLimit, s.VRAMLimits = 0, nil }},
 		{groupMemory, "RAM limit", "GiB of RAM that a pack may use, as if there were no more", func(*App) string { return tr("all but what stays free for others") },
 			func(a *App) fyne.CanvasObject {
-				return intField(a, a.settings.RAMLimit, tr("no limit"), func(s *Settings, n int) { s.RAMLimit = n; a.replan() })
+				return intField(a, a.settings.RAMLimit, tr("no limit"), a.checkRAM, func(s *Settings, n int) { s.RAMLimit = n; a.replan() })
 			}, func(s *Settings) bool { return s.RAMLimit != 0 }, func(s *Settings) { s.RAMLimit = 0 }},
 		{groupMemory, "Expert slots", "GiB of each card for the experts used most, of a pack whose experts do not all fit there", func(*App) string { return tr("what everything else leaves") },
 			func(a *App) fyne.CanvasObject {
-				return intField(a, a.settings.Slots, tr("decide for me"), func(s *Settings, n int) { s.Slots = n; a.replan() })
+				return intField(a, a.settings.Slots, tr("decide for me"), func(n int) error { return a.checkVRAM(n, "") }, func(s *Settings, n int) { s.Slots = n; a.replan() })
 			}, func(s *Settings) bool { return s.Slots != 0 }, func(s *Settings) { s.Slots = 0 }},
 		{groupMemory, "Missed experts", "who computes experts that have no slot: the processor, or the card once they have come over the link", func(*App) string { return tr("whichever is faster as measured") },
 			func(a *App) fyne.CanvasObject {

@@ -45,8 +45,15 @@ func NewToasts() *Toasts {
 	return t
 }
 
-// Push adds a toast.
+// Push adds a toast. News that stands there already is not said twice: the new
+// one takes its place.
 func (t *Toasts) Push(n Toast) {
+	for _, c := range t.shown {
+		if n.Gone == nil && c.toast.Gone == nil && c.toast.Text == n.Text {
+			t.remove(c, false)
+			break
+		}
+	}
 	if n.For == 0 {
 		n.For = ToastTime
 	}
