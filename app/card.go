@@ -166,6 +166,20 @@ func healthState(found []doctor.Condition, card gpu.PCI) widget.State {
 	return widget.StateUnknown
 }
 
+// ofMemory picks the conditions of RAM and disk: the light of the RAM is not to
+// warn of a card's driver.
+func ofMemory(found []doctor.Condition) []doctor.Condition {
+	var out []doctor.Condition
+	for _, c := range found {
+		kind, _, _ := strings.Cut(c.Code, "-")
+		switch kind {
+		case "memlock", "cgroup", "plan", "swap", "disk", "psi":
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // drawing is the machine: CPU and RAM at the left, cards at the right, the
 // link between with what it carries.
 func (p *cardPage) drawing(found []doctor.Condition) fyne.CanvasObject {
@@ -185,7 +199,7 @@ func (p *cardPage) drawing(found []doctor.Condition) fyne.CanvasObject {
 	if h.Cgroup.Max.Known {
 		cg = tr("limited by the control group to %s", bytes64(h.Cgroup.Max.Value))
 	}
-	mem := box(widget.ColorRAM, healthState(found, ""), tr("RAM %s", ram), free, cg)
+	mem := box(widget.ColorRAM, healthState(ofMemory(found), ""), tr("RAM %s", ram), free, cg)
 	var cards []fyne.CanvasObject
 	var links []linkLine
 	for i := range m.Cards {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -357,5 +358,27 @@ func TestRecipeFollowsTheDevice(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("both cards run with the same mask: %v", seen)
+	}
+}
+
+// The light of the RAM is about memory: two cards whose driver fails with both do
+// not make it warn, a control group's limit does.
+func TestLightOfTheRAM(t *testing.T) {
+	for machine, want := range map[string]widget.State{"gsd-12641-two-a770": widget.StateGood, "slice-limit": widget.StateWatch} {
+		dir := t.TempDir()
+		if err := gpu.UnpackFile("../gpu/recipe/testdata/machines/"+machine+".txt", dir); err != nil {
+			t.Fatal(err)
+		}
+		m, err := gpu.Detect(os.DirFS(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := doctor.Check(m, doctor.Options{})
+		if got := healthState(ofMemory(found), ""); got != want {
+			t.Errorf("%s: %v, want %v", machine, got, want)
+		}
+		if machine == "gsd-12641-two-a770" && healthState(found, m.Cards[0].PCI) != widget.StateWatch {
+			t.Errorf("%s: the cards do not warn", machine)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
+	"fyne.io/fyne/v2/theme"
 	fynewidget "fyne.io/fyne/v2/widget"
 
 	"outcrop/app/widget"
@@ -18,6 +19,7 @@ type machineDrawing struct {
 	cards []fyne.CanvasObject
 	lines []*canvas.Line
 	words []fyne.CanvasObject
+	backs []fyne.CanvasObject // behind the words, so that no line crosses them
 }
 
 func newMachineDrawing(host fyne.CanvasObject, cards []fyne.CanvasObject, links []linkLine) fyne.CanvasObject {
@@ -37,6 +39,9 @@ func newMachineDrawing(host fyne.CanvasObject, cards []fyne.CanvasObject, links 
 			o = widget.NewTipped(t, l.why)
 		}
 		d.words = append(d.words, o)
+		back := widget.NewGround(theme.ColorNameBackground, "", 4)
+		back.Hidden = l.words == ""
+		d.backs = append(d.backs, back)
 	}
 	d.ExtendBaseWidget(d)
 	return d
@@ -86,7 +91,10 @@ func (r *drawingRenderer) Layout(s fyne.Size) {
 		w := d.words[i]
 		m := w.MinSize()
 		w.Resize(fyne.NewSize(linkGap-16, m.Height))
-		w.Move(fyne.NewPos(host+8, (from+mid)/2-m.Height-3))
+		w.Move(fyne.NewPos(host+8, (from+mid)/2-m.Height/2))
+		wide := min(m.Width+10, linkGap-16)
+		d.backs[i].Resize(fyne.NewSize(wide, m.Height))
+		d.backs[i].Move(fyne.NewPos(host+linkGap/2-wide/2, (from+mid)/2-m.Height/2))
 		y += heights[i] + cardGap
 	}
 }
@@ -110,6 +118,7 @@ func (r *drawingRenderer) Objects() []fyne.CanvasObject {
 	for i := range r.d.lines {
 		out = append(out, r.d.lines[i])
 	}
+	out = append(out, r.d.backs...)
 	out = append(out, r.d.host)
 	out = append(out, r.d.cards...)
 	return append(out, r.d.words...)

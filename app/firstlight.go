@@ -235,7 +235,7 @@ func stepLine(s doctor.StepResult) fyne.CanvasObject {
 	if s.Total > 0 {
 		count = tr("%d of %d", s.Passed, s.Total)
 	}
-	return widget.H(8, widget.NewLight(state), widget.Wide(310, widget.NewText(first(s.Title)).Cutting(100)), widget.Wide(90, widget.NewCaption(count).Mono()), widget.Flex(widget.NewCaption(words).Cutting(60)))
+	return widget.H(8, widget.NewLight(state), widget.Wide(400, widget.NewText(first(s.Title)).Cutting(100)), widget.Wide(90, widget.NewCaption(count).Mono()), widget.Flex(widget.NewCaption(words).Cutting(60)))
 }
 
 // take files one line of the test.
