@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"outcrop/engine/gguf"
 	"outcrop/engine/plan"
 	"outcrop/gpu/compute"
 )
@@ -260,6 +261,47 @@ func TestCardsFit(t *testing.T) {
 		if err != nil || c.want != nil && !slices.Equal(cut, c.want) || all != c.all || len(cut) == 0 {
 			t.Errorf("%s: layers %v (all: %v), %v; want %v", c.name, cut, all, err, c.want)
 		}
+	}
+}
+
+// TestCardsChunkPlanned: cards with much memory run longer pieces of prompts than
+// others, and the plan counts what those take; pieces of a prompt stay free to be
+// shorter.
+func TestCardsChunkPlanned(t *testing.T) {
+	p := tinyPack(t, tinySpec{arch: "llama", dim: 1024, layers: 4, seed: 3, edit: func(w *gguf.Writer) { w.Set("llama.context_length", uint32(4096)) }})
+	facts, err := p.PlanFacts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ nvidia, asked, want int }{{90, 0, 2048}, {61, 0, 512}, {90, 640, 640}} {
+		_, devs := fakeCards(t, 2, 24<<30)
+		for i, d := range devs {
+			info := d.Info()
+			info.Features.Nvidia = c.nvidia
+			wide, err := compute.Open(newFakeCard().Fake, info, compute.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { wide.Close() })
+			devs[i] = wide
+		}
+		pl, err := plan.Make(facts, devicesMachine(devs, 1), plan.Wishes{Context: 4096, Split: []float64{1, 1}, OnCards: true, Chunk: c.asked})
+		if err != nil || !pl.Fits || len(pl.Cards) != 2 || pl.Chunk != c.want {
+			t.Fatalf("%+v: a plan for two cards in steps of %d: %v, %+v", c, pl.Chunk, err, pl.Short)
+		}
+		m, err := Load(context.Background(), p, Options{Threads: 1, Draft: "off", Devices: devs, Plan: &pl, Chunk: c.asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := m.cards.pieces(4096, 0); m.chunk != c.want || len(list) < 2 || (list[0] == c.want) != (c.want != 2048) {
+			t.Errorf("%+v: steps of %d, pieces %v", c, m.chunk, list)
+		}
+		for _, x := range m.Placed() {
+			if x.Really > x.Planned+x.Planned/10 || x.Planned > x.Really+x.Really/2+planSlack {
+				t.Errorf("%+v: %s", c, x)
+			}
+		}
+		m.Close()
 	}
 }
 

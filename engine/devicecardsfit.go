@@ -87,7 +87,14 @@ func (m *Model) scratchNeed(experts bool) int64 {
 // those with the CPU, and what does not fit of another keeps its first layers
 // there.
 func (m *Model) fit(o *Options) error {
-	if o.Chunk == 0 && wideCards(o.Devices) {
+	if m.chunkAsked {
+		return m.fitChunk(o)
+	}
+	if o.Plan != nil && o.Plan.Chunk == defaultChunk { // it has room for no more
+		m.chunk = defaultChunk
+		return m.fitChunk(o)
+	}
+	if wideCards(o.Devices) {
 		asked := o.Placement
 		m.chunk = cardChunk
 		err := m.fitChunk(o)
@@ -108,9 +115,18 @@ func (m *Model) fit(o *Options) error {
 // 512 get 150, and the working memory of an 8B model grows by 0.7 GB.
 const cardChunk = 2048
 
+// CardChunk is how many tokens of a prompt a card is quickest with at once, when
+// it holds all layers; 0: as many as usual.
+func CardChunk(i compute.Info) int {
+	if i.Features.Nvidia < 80 || i.Memory < 20<<30 {
+		return 0
+	}
+	return cardChunk
+}
+
 func wideCards(devs []*compute.Device) bool {
 	for _, d := range devs {
-		if i := d.Info(); i.Features.Nvidia < 80 || i.Memory < 20<<30 {
+		if CardChunk(d.Info()) == 0 {
 			return false
 		}
 	}

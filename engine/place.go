@@ -133,7 +133,10 @@ func (m *Model) plan(o *Options) error {
 
 // wishes are the options as the planner takes them.
 func (m *Model) wishes(o *Options) plan.Wishes {
-	w := plan.Wishes{Context: m.context, KV: m.kv.String(), Chunk: m.chunk, VRAMCaps: o.VRAMLimit, NoDraft: o.Draft == "off"}
+	w := plan.Wishes{Context: m.context, KV: m.kv.String(), VRAMCaps: o.VRAMLimit, NoDraft: o.Draft == "off"}
+	if m.chunkAsked {
+		w.Chunk = m.chunk
+	}
 	if o.SlotBytes > 0 {
 		w.Slots = o.SlotBytes
 	}

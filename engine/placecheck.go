@@ -90,7 +90,7 @@ func devicesMachine(list []*compute.Device, threads int) plan.Machine {
 	m := plan.Machine{RAMTotal: amount(h.RAM()), RAMAvailable: amount(h.Available()), Threads: max(threads, 1)}
 	for _, d := range list {
 		i := d.Info()
-		c := plan.Card{PCI: deviceName(i), Name: i.Name, Backend: i.Driver, MaxAlloc: i.MaxAlloc, Total: plan.Known(i.Memory, i.Driver)}
+		c := plan.Card{PCI: deviceName(i), Name: i.Name, Backend: i.Driver, MaxAlloc: i.MaxAlloc, Chunk: CardChunk(i), Total: plan.Known(i.Memory, i.Driver)}
 		if free, total, known := d.Memory(); known {
 			c.Total, c.Free = plan.Known(total, i.Driver), plan.Known(free, i.Driver)
 		} else {

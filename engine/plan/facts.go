@@ -120,6 +120,7 @@ type Card struct {
 	Device       Rate          // bytes/s read from its own memory
 	HostToDevice Rate          // bytes/s over the link from pinned memory
 	HandOff      time.Duration // one read-back and one copy, per layer with misses
+	Chunk        int           // prompt tokens per step where all layers lie on cards like it, if there is room; 0: the usual
 }
 
 // Rate is bytes a second, and whether it was measured on this machine.
@@ -155,8 +156,10 @@ type Wishes struct {
 	Slots       int64     // bytes of expert slots on each card; 0: what is left, negative: none
 	Experts     Experts   // who computes routed experts
 	OnCards     bool      // placements without a card do not count, where one with a card fits
-	Chunk       int       // prompt tokens per step
+	Chunk       int       // prompt tokens per step; 0: what the cards are quickest with
 	NoDraft     bool
+
+	chunkOpen bool // nobody asked for Chunk
 }
 
 // Experts narrows the placements down to those where one side computes routed

@@ -51,7 +51,7 @@ func defaults(p Pack, w Wishes) Wishes {
 		w.KV = "f16"
 	}
 	if w.Chunk == 0 {
-		w.Chunk = 512
+		w.Chunk, w.chunkOpen = 512, true
 	}
 	return w
 }

@@ -2,12 +2,44 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
 // attempt tries one placement. The result has Fits false and Short filled when
-// it does not work; its sizes are still those it would have.
+// it does not work; its sizes are still those it would have. Cards that hold all
+// layers take longer steps of prompts, where they have room for their working
+// memory.
 func attempt(p Pack, m Machine, w Wishes, place Placement) Plan {
+	if n := w.wideChunk(m); place == AllVRAM && n > w.Chunk {
+		wide := w
+		wide.Chunk = n
+		if pl := try(p, m, wide, place); pl.Fits {
+			return pl
+		}
+	}
+	return try(p, m, w, place)
+}
+
+// wideChunk is the step of prompts that all cards in use are quickest with, 0
+// where one has none or a step was asked for.
+func (w Wishes) wideChunk(m Machine) int {
+	if !w.chunkOpen {
+		return 0
+	}
+	least := math.MaxInt
+	for _, c := range m.Cards {
+		if c.Backend != "" && (w.Cards == nil && !c.Integrated || slices.Contains(w.Cards, c.PCI)) {
+			least = min(least, c.Chunk)
+		}
+	}
+	if least == math.MaxInt {
+		return 0
+	}
+	return least
+}
+
+func try(p Pack, m Machine, w Wishes, place Placement) Plan {
 	pl := Plan{Pack: p.Name, Placement: place, Words: place.Words(), Context: w.Context, KV: w.KV, Chunk: w.Chunk, Draft: p.Draft && !w.NoDraft}
 	b := &builder{p: p, m: m, w: w, pl: &pl, layers: p.Layers}
 	if !pl.Draft {

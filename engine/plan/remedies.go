@@ -7,6 +7,9 @@ import "fmt"
 func remedies(p Pack, m Machine, w Wishes) (out []Remedy) {
 	try := func(kind, text string, w Wishes) bool {
 		best, _ := choose(p, m, w)
+		if w.chunkOpen {
+			w.Chunk, w.chunkOpen = 0, false // open again for whoever takes it up
+		}
 		if best.Fits {
 			out = append(out, Remedy{kind, text + ": " + best.Placement.Words() + ", " + tokS(best.Speed), w})
 		}

@@ -11,6 +11,7 @@ type Usable struct {
 	Why       string // then why not
 	MaxAlloc  int64  // bytes of one allocation; 0: the card's own limit
 	MaxPinned int64  // bytes of one pinned allocation; 0: the card's own limit
+	Chunk     int    // prompt tokens per step, see plan.Card
 }
 
 // Facts is what a machine is right now, beside what it was measured to be.
@@ -55,7 +56,7 @@ func (s *Store) Machine(f Facts) plan.Machine {
 func (s *Store) planCard(k gpu.Card, f Facts) plan.Card {
 	u, listed := f.Usable[k.PCI]
 	c := plan.Card{
-		PCI: string(k.PCI), Name: k.Name, Driver: k.Driver, Backend: u.Backend, Total: amount(k.Memory.Total),
+		PCI: string(k.PCI), Name: k.Name, Driver: k.Driver, Backend: u.Backend, Total: amount(k.Memory.Total), Chunk: u.Chunk,
 		Display: len(k.Displays) > 0, Integrated: k.Memory.Shared,
 		MaxAlloc: least(k.Caps.AllocMax, u.MaxAlloc), MaxPinned: least(k.Caps.HostAllocMax, u.MaxPinned),
 		Free: plan.Amount{Why: "the card gave no reading"},

@@ -98,7 +98,7 @@ func MachineFor(s Site) (m plan.Machine, names []string, err error) {
 			if !has(s.Machine.Cards, gpu.PCI(name)) {
 				lone = append(lone, d)
 			} else {
-				usable[gpu.PCI(name)] = rates.Usable{Backend: d.Driver, MaxAlloc: d.MaxAlloc}
+				usable[gpu.PCI(name)] = rates.Usable{Backend: d.Driver, MaxAlloc: d.MaxAlloc, Chunk: engine.CardChunk(d.Info)}
 			}
 			names = append(names, name)
 		}
@@ -133,7 +133,7 @@ func MachineFor(s Site) (m plan.Machine, names []string, err error) {
 	}
 	m = store.Machine(rates.Facts{Machine: s.Machine, Now: s.Readings, Usable: usable, Work: s.work()})
 	for _, d := range lone {
-		c := plan.Card{PCI: engine.DeviceName(d.Info), Name: d.Name, Backend: d.Driver, MaxAlloc: d.MaxAlloc,
+		c := plan.Card{PCI: engine.DeviceName(d.Info), Name: d.Name, Backend: d.Driver, MaxAlloc: d.MaxAlloc, Chunk: engine.CardChunk(d.Info),
 			Total: plan.Known(d.Memory, d.Driver), Free: plan.Amount{Source: d.Driver, Why: "no sensor stands for it"}}
 		if d.Memory <= 0 {
 			c.Total = plan.Amount{Source: d.Driver, Why: "the driver does not tell"}
