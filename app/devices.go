@@ -241,9 +241,14 @@ func (a *App) idleWords() (text, button string, do func()) {
 		return "", "", nil
 	}
 	why, _, _ = strings.Cut(cmp.Or(why, tr("it was not asked for a card")), "; run: ")
+	_, planned, byPlan := strings.Cut(why, "running on the CPU because ")
+	lit := slices.ContainsFunc(a.machine.offers.Devices, func(o doctor.Offer) bool { return o.Passed && !o.CPU })
 	switch {
-	case slices.ContainsFunc(a.machine.offers.Devices, func(o doctor.Offer) bool { return o.Passed && !o.CPU }):
-		button, do = tr("Start again"), a.startLast
+	case byPlan:
+		why, _, _ = strings.Cut(planned, "; ")
+		button, do = tr("Look at the plan"), func() { a.visit("packs"); a.page("packs").(*packsPage).open(a.engine.Pack) }
+	case strings.Contains(why, "first light") && lit:
+		button, do = tr("Start again"), a.startLast // one has passed since
 	case strings.Contains(why, "first light"):
 		button, do = tr("Run first light"), func() { a.visit("card"); a.page("card").(*cardPage).toLight() }
 	default:

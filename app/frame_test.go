@@ -225,6 +225,15 @@ func TestWhyTheCPU(t *testing.T) {
 	if got := tell(unlit); !strings.Contains(got, "Start again") {
 		t.Errorf("with a card that passed since: %q", got)
 	}
+	// Starting again would change nothing where the plan, or the driver, said no.
+	for why, want := range map[string]string{
+		"the plan does without it: 11 MiB of weights; running on the CPU because it is faster for this pack (400 to 800 tok/s against 90 to 120 tok/s); more": "Running on the CPU: it is faster for this pack (400 to 800 tok/s against 90 to 120 tok/s).\nLook at the plan\n",
+		"open Arc A770: permission denied\njoin the group render": "Running on the CPU: open Arc A770: permission denied; join the group render.\nLook at the card\n",
+	} {
+		if got := tell(func(s *wire.Sample) { s.Engine.DeviceWhy = why }); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 	if got := tell(func(s *wire.Sample) { s.Cards[0].Used = true }); got != "" {
 		t.Errorf("with a card in use: %q", got)
 	}

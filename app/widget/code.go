@@ -33,7 +33,7 @@ type Code struct {
 func NewCode(lang, source string) *Code {
 	c := &Code{lang: lang}
 	c.text = newCodeText()
-	c.scroll = newWheelPass(c.text)
+	c.scroll = newWheelPass(Inset(0, 0, 8, 0, c.text)) // room for the bar of the scroll below the last line
 	c.name = NewCaption(lang).Mono()
 	c.wrap = NewIconButton("wrap", T("Wrap long lines"), func() {
 		c.text.setWrap(!c.text.wrap)
@@ -45,7 +45,7 @@ func NewCode(lang, source string) *Code {
 		c.copy.Flash("check")
 	})
 	c.bar = Inset(2, 4, 0, 12, H(2, Flex(c.name), c.wrap, c.copy))
-	c.all = Over(NewGround(ColorRaised, "", 8), V(0, c.bar, Inset(0, 12, 10, 12, c.scroll)))
+	c.all = Over(NewGround(ColorRaised, "", 8), V(0, c.bar, Inset(0, 12, 2, 12, c.scroll)))
 	c.ExtendBaseWidget(c)
 	c.set(source, false)
 	return c
