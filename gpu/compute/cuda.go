@@ -271,7 +271,7 @@ func (b *cudaBackend) build(src source) (handle, error) {
 			return 0, err
 		}
 		// no compiler: what was made ahead of time
-		made, perr := kernels.PTX(src.Module)
+		made, perr := kernels.PTX(src.Module, b.info.Features.Nvidia)
 		if perr != nil {
 			return 0, &Error{API: "CUDA", Call: "build", Name: "no PTX", Kind: ErrBuild,
 				Detail: fmt.Sprintf("NVIDIA's OpenCL compiler: %v; embedded: %v", err, perr)}

@@ -5,7 +5,7 @@ package kernels
 // not installed (PTX); lanes is the size of a wave there. Other head sizes than
 // these need OpenCL.
 func All(lanes int) []Module {
-	list := []Module{Light(), Quantize(), Rows(), Sample()}
+	list := []Module{Light(), Quantize(), Rows(), Many(), Sample()}
 	for _, set := range [][]Layout{floats, layouts} {
 		for _, l := range set {
 			for _, n := range Columns {
@@ -17,9 +17,7 @@ func All(lanes int) []Module {
 			}
 		}
 	}
-	for _, h := range []struct{ key, value int }{
-		{64, 64}, {80, 80}, {96, 96}, {128, 128}, {192, 128}, {256, 256}, {512, 512}, {576, 512},
-	} {
+	for _, h := range heads {
 		if lanes < 16 && h.key > 512 {
 			continue // spills on Arc, and no family with such heads runs there yet
 		}
@@ -32,7 +30,34 @@ func All(lanes int) []Module {
 			}
 		}
 	}
-	return append(list, Delta(64), Delta(128), Chunks(64), Chunks(128))
+	return append(list, Delta(32), Delta(64), Delta(128), Chunks(32), Chunks(64), Chunks(128))
+}
+
+// heads are the sizes of keys and values of a head that modules are built for.
+var heads = []struct{ key, value int }{
+	{64, 64}, {80, 80}, {96, 96}, {128, 128}, {192, 128}, {256, 256}, {512, 512}, {576, 512},
+}
+
+// Units lists the modules for NVIDIA's matrix units, of capability 8.0 and newer, that
+// are built ahead of time.
+func Units() []Module {
+	list := []Module{Halve()}
+	for _, set := range [][]Layout{floats, layouts} {
+		for _, l := range set {
+			if l.Name != "F32" {
+				list = append(list, Half(l, FittingTiles(l, HalfTiles)))
+			}
+			if !l.Float() {
+				list = append(list, MMA(l))
+			}
+		}
+	}
+	for _, h := range heads {
+		if h.key <= 256 {
+			list = append(list, Flash(h.key, h.value, false), Flash(h.key, h.value, true))
+		}
+	}
+	return list
 }
 
 // AttendRows is the most query rows that a work-group of Attend takes: a lane

@@ -7,13 +7,16 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
-// What the modules of All are built with ahead of time.
+// What the modules of All are built with ahead of time. PTX is made for compute
+// capability 9.0 and adapted to others by PTX.
 var (
 	SPIRVOptions = []string{"-cl-std=CL1.2", "-cl-mad-enable", "-DINTEL=8"}
-	PTXOptions   = []string{"-cl-std=CL1.2", "-cl-mad-enable", "-DNVIDIA=61"}
+	PTXOptions   = []string{"-cl-std=CL1.2", "-cl-mad-enable", "-DNVIDIA=90"}
 )
 
 // Built names the result of building m with options: module, dot, hash of all
@@ -24,8 +27,8 @@ func Built(m Module, options []string) string {
 	return fmt.Sprintf("%s.%x", m.Name, h.Sum(nil)[:8])
 }
 
-// ptx.zip and spirv.zip hold the modules of All, built by gen. A test compares
-// their entries with the sources.
+// ptx.zip and spirv.zip hold the modules of All, ptx.zip those of Units as well, built
+// by gen. A test compares their entries with the sources.
 var (
 	//go:embed ptx.zip
 	ptxZip []byte
@@ -33,8 +36,33 @@ var (
 	spirvZip []byte
 )
 
-// PTX gives the text of a module for compute capability 6.1 and newer.
-func PTX(m Module) ([]byte, error) { return built(ptxZip, m, PTXOptions) }
+var (
+	ptxVersion = regexp.MustCompile(`(?m)^\.version \d+\.\d+`)
+	ptxTarget  = regexp.MustCompile(`(?m)^\.target sm_(\d+)`)
+	ptxOverlap = regexp.MustCompile(`griddepcontrol\.\w+;`)
+)
+
+// PTX gives the text of a module for a compute capability, ten times its number: 61
+// and newer, 80 and newer for modules of Units. The instructions by which launches overlap
+// (griddepcontrol, PTX ISA 7.8) want 9.0 as the target; for older cards they are
+// left out.
+func PTX(m Module, capability int) ([]byte, error) {
+	text, err := built(ptxZip, m, PTXOptions)
+	if err != nil {
+		return nil, err
+	}
+	least := 0
+	if t := ptxTarget.FindSubmatch(text); t != nil {
+		least, _ = strconv.Atoi(string(t[1]))
+	}
+	switch {
+	case least == 0 || capability < least:
+		return nil, fmt.Errorf("module %s was built for capability %d, the card has %d", m.Name, least, capability)
+	case capability < 90:
+		return ptxOverlap.ReplaceAll(text, nil), nil
+	}
+	return ptxTarget.ReplaceAll(ptxVersion.ReplaceAll(text, []byte(".version 7.8")), []byte(".target sm_90")), nil
+}
 
 // SPIRV gives a module for Intel cards with subgroups of 8.
 func SPIRV(m Module) ([]byte, error) { return built(spirvZip, m, SPIRVOptions) }

@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,11 +32,7 @@ func TestPlainText(t *testing.T) {
 // of it may begin before the one before it has ended.
 func TestWaits(t *testing.T) {
 	kernel := regexp.MustCompile(`(?m)^(?:__kernel|KERNEL(?:_N)?\()[^{;]*\{`)
-	modules := append(kernels.All(32), kernels.Flash(128, 128, true), kernels.Halve(), kernels.Many(), kernels.Sample(), kernels.Chunks(128))
-	for _, l := range kernels.Layouts() {
-		modules = append(modules, kernels.MMA(l), kernels.Half(l, kernels.HalfTiles))
-	}
-	for _, m := range modules {
+	for _, m := range append(kernels.All(32), kernels.Units()...) {
 		if !m.Waits {
 			continue
 		}
@@ -57,14 +54,52 @@ func TestWaits(t *testing.T) {
 
 // TestArchives: what was built ahead of time was built from this text.
 func TestArchives(t *testing.T) {
-	for _, a := range []struct {
-		what  string
-		lanes int
-		get   func(kernels.Module) ([]byte, error)
-	}{{"spirv", 8, kernels.SPIRV}, {"ptx", 32, kernels.PTX}} {
-		for _, m := range kernels.All(a.lanes) {
-			if b, err := a.get(m); err != nil || len(b) == 0 {
-				t.Errorf("%s of %s: %d bytes, %v; go run ./gpu/kernels/gen -%s gpu/kernels/%s.zip", a.what, m.Name, len(b), err, a.what, a.what)
+	check := func(what string, list []kernels.Module, get func(kernels.Module) ([]byte, error)) {
+		for _, m := range list {
+			if b, err := get(m); err != nil || len(b) == 0 {
+				t.Errorf("%s of %s: %d bytes, %v; go run ./gpu/kernels/gen -%s gpu/kernels/%s.zip", what, m.Name, len(b), err, what, what)
+			}
+		}
+	}
+	check("spirv", kernels.All(8), kernels.SPIRV)
+	check("ptx", append(kernels.All(32), kernels.Units()...), func(m kernels.Module) ([]byte, error) { return kernels.PTX(m, 90) })
+}
+
+// TestPTX: the text is that of the card's capability: launches overlap from 9.0 on,
+// matrix units are there from 8.0 on.
+func TestPTX(t *testing.T) {
+	layout := kernels.Layouts()[0]
+	for _, m := range []kernels.Module{kernels.Rows(), kernels.Half(layout, kernels.HalfTiles), kernels.MMA(layout), kernels.Flash(128, 128, false)} {
+		least := 80
+		if m.Name == "rows" {
+			least = 61
+		}
+		for _, capability := range []int{61, 75, 80, 89, 90, 120} {
+			b, err := kernels.PTX(m, capability)
+			if capability < least {
+				if err == nil {
+					t.Errorf("%s for %d: no error, it needs %d", m.Name, capability, least)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s for %d: %v", m.Name, capability, err)
+				continue
+			}
+			target, version := fmt.Sprintf(".target sm_%d", least), "7.0"
+			if least == 61 {
+				version = "6.0"
+			}
+			if capability >= 90 {
+				target, version = ".target sm_90", "7.8"
+			}
+			for _, want := range []string{target + "\n", ".version " + version + "\n", ".entry "} {
+				if !strings.Contains(string(b), want) {
+					t.Errorf("%s for %d lacks %q", m.Name, capability, want)
+				}
+			}
+			if n := strings.Count(string(b), "griddepcontrol.wait;"); (n > 0) != (capability >= 90) {
+				t.Errorf("%s for %d waits for the launch before in %d places", m.Name, capability, n)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -39,40 +40,45 @@ func main() {
 }
 
 func run(spirv, ptx, text, only, device string) error {
-	all := func(lanes int) (list []kernels.Module) {
-		for _, m := range kernels.All(lanes) {
+	begin := func(from []kernels.Module) (list []kernels.Module) {
+		for _, m := range from {
 			if strings.HasPrefix(m.Name, only) {
 				list = append(list, m)
 			}
 		}
 		return list
 	}
-	tmp, err := os.MkdirTemp("", "gen")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
 	if text != "" {
-		for _, m := range all(32) {
+		for _, m := range begin(kernels.All(32)) {
 			if err := os.WriteFile(filepath.Join(text, m.Name+".cl"), []byte(m.Text), 0o644); err != nil {
 				return err
 			}
 		}
 	}
 	if spirv != "" {
-		err := archive(spirv, all(8), kernels.SPIRVOptions, func(m kernels.Module) ([]byte, error) { return toSPIRV(tmp, device, m) })
+		err := archive(spirv, begin(kernels.All(8)), kernels.SPIRVOptions, func(tmp string, m kernels.Module) ([]byte, error) { return toSPIRV(tmp, device, m) })
 		if err != nil {
 			return err
 		}
 	}
 	if ptx != "" {
-		return archive(ptx, all(32), kernels.PTXOptions, func(m kernels.Module) ([]byte, error) { return toPTX(tmp, m) })
+		units := map[string]bool{}
+		for _, m := range kernels.Units() {
+			units[m.Name] = true
+		}
+		return archive(ptx, begin(append(kernels.All(32), kernels.Units()...)), kernels.PTXOptions, func(tmp string, m kernels.Module) ([]byte, error) {
+			if units[m.Name] {
+				return toPTX(tmp, m, "sm_80", "+ptx70")
+			}
+			return toPTX(tmp, m, "sm_61", "+ptx60")
+		})
 	}
 	return nil
 }
 
-// archive builds each module and packs the results.
-func archive(path string, list []kernels.Module, options []string, build func(kernels.Module) ([]byte, error)) error {
+// archive builds each module, as many at once as there are processors, and packs the
+// results.
+func archive(path string, list []kernels.Module, options []string, build func(tmp string, m kernels.Module) ([]byte, error)) error {
 	// what was built from the same text before is taken over
 	before := map[string]*zip.File{}
 	if old, err := os.ReadFile(path); err == nil {
@@ -82,6 +88,30 @@ func archive(path string, list []kernels.Module, options []string, build func(ke
 			}
 		}
 	}
+	type result struct {
+		b   []byte
+		err error
+	}
+	made := make([]chan result, len(list))
+	slots := make(chan struct{}, runtime.NumCPU())
+	for i, m := range list {
+		if before[kernels.Built(m, options)] != nil {
+			continue
+		}
+		made[i] = make(chan result, 1)
+		go func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			tmp, err := os.MkdirTemp("", "gen")
+			if err != nil {
+				made[i] <- result{nil, err}
+				return
+			}
+			defer os.RemoveAll(tmp)
+			b, err := build(tmp, m)
+			made[i] <- result{b, err}
+		}()
+	}
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -89,26 +119,27 @@ func archive(path string, list []kernels.Module, options []string, build func(ke
 	defer f.Close()
 	z := zip.NewWriter(f)
 	var broken []error // all of them are told at once: a run takes minutes
-	for _, m := range list {
-		if e := before[kernels.Built(m, options)]; e != nil {
-			if err := z.Copy(e); err != nil {
+	for i, m := range list {
+		name := kernels.Built(m, options)
+		if made[i] == nil {
+			if err := z.Copy(before[name]); err != nil {
 				return err
 			}
 			continue
 		}
-		b, err := build(m)
-		if err != nil {
-			broken = append(broken, fmt.Errorf("%s: %w", m.Name, err))
+		r := <-made[i]
+		if r.err != nil {
+			broken = append(broken, fmt.Errorf("%s: %w", m.Name, r.err))
 			continue
 		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: kernels.Built(m, options), Method: zip.Deflate, Modified: time.Unix(0, 0)})
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Unix(0, 0)})
 		if err != nil {
 			return err
 		}
-		if _, err := w.Write(b); err != nil {
+		if _, err := w.Write(r.b); err != nil {
 			return err
 		}
-		fmt.Printf("%s: %d bytes\n", m.Name, len(b))
+		fmt.Printf("%s: %d bytes\n", m.Name, len(r.b))
 	}
 	return errors.Join(append(broken, z.Close(), f.Close())...)
 }
@@ -149,14 +180,14 @@ func toSPIRV(tmp, device string, m kernels.Module) ([]byte, error) {
 	return os.ReadFile(found[0])
 }
 
-func toPTX(tmp string, m kernels.Module) ([]byte, error) {
+func toPTX(tmp string, m kernels.Module, target, version string) ([]byte, error) {
 	src, err := source(tmp, m)
 	if err != nil {
 		return nil, err
 	}
 	out := filepath.Join(tmp, "k.ptx")
 	args := append([]string{
-		"-target", "nvptx64--nvidiacl", "-Xclang", "-target-cpu", "-Xclang", "sm_61", "-Xclang", "-target-feature", "-Xclang", "+ptx60",
+		"-target", "nvptx64--nvidiacl", "-Xclang", "-target-cpu", "-Xclang", target, "-Xclang", "-target-feature", "-Xclang", version,
 		"-x", "cl", "-Xclang", "-finclude-default-header", "-O3", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", "/usr/lib/clc/nvptx64--nvidiacl.bc",
 		"-S", src, "-o", out,
 	}, defines(m, kernels.PTXOptions)...)
