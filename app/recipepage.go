@@ -129,9 +129,7 @@ func (p *cardPage) lines(r recipe.Recipe) fyne.CanvasObject {
 // line is one variable: switch, name and value, why, source and confidence,
 // and what the environment has now.
 func (p *cardPage) line(l recipe.Line, now recipe.Change) fyne.CanvasObject {
-	on := fynewidget.NewCheck("", nil)
-	on.SetChecked(!l.Off)
-	on.OnChanged = func(v bool) { p.switchLine(l.Var, v) }
+	on := p.a.check(!l.Off, func(v bool) { p.switchLine(l.Var, v) })
 	value := "= " + l.Value
 	if l.Unset {
 		value = tr("unset")

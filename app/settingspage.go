@@ -136,12 +136,10 @@ func redraw(a *App) {
 }
 
 func onOff(a *App, on bool, f func(*Settings, bool)) fyne.CanvasObject {
-	c := fynewidget.NewCheck("", nil)
-	c.SetChecked(on)
-	c.OnChanged = func(v bool) {
+	c := a.check(on, func(v bool) {
 		a.change(func(s *Settings) { f(s, v) })
 		redraw(a)
-	}
+	})
 	return widget.H(0, widget.Space(), c)
 }
 

@@ -4,7 +4,9 @@ import (
 	"image/color"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/theme"
+	fynewidget "fyne.io/fyne/v2/widget"
 
 	"outcrop/app/widget"
 )
@@ -212,4 +214,24 @@ func (b bare) Size(n fyne.ThemeSizeName) float32 {
 		return 0
 	}
 	return b.Theme.Size(n)
+}
+
+// boxed is the theme of a check box: its border is all there is of it while it is
+// off, so it has the contrast of text and not of a hairline.
+type boxed struct{ fyne.Theme }
+
+// Color draws the border.
+func (b boxed) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
+	if n == theme.ColorNameInputBorder {
+		n = widget.ColorDim
+	}
+	return b.Theme.Color(n, v)
+}
+
+// check is a check box that can be seen while it is off.
+func (a *App) check(on bool, changed func(bool)) fyne.CanvasObject {
+	c := fynewidget.NewCheck("", nil)
+	c.SetChecked(on)
+	c.OnChanged = changed
+	return container.NewThemeOverride(c, boxed{a.theme})
 }

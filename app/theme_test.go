@@ -48,6 +48,11 @@ func TestTextContrast(t *testing.T) {
 				}
 			}
 		}
+		for _, g := range grounds {
+			if r := contrast(boxed{th}.Color(theme.ColorNameInputBorder, 0), th.Color(g, 0)); r < 3 {
+				t.Errorf("%s: a check box that is off has contrast %.2f on %s, want at least 3 (WCAG 2.1, 1.4.11)", look, r, g)
+			}
+		}
 		for _, p := range [][2]fyne.ThemeColorName{
 			{theme.ColorNameForegroundOnPrimary, theme.ColorNamePrimary},
 			{theme.ColorNameForegroundOnError, theme.ColorNameError},
