@@ -16,11 +16,13 @@ func Chunks(dim int) Module {
 }
 
 // TileHalf is the shape of a work-group of Half: waves along rows and columns,
-// tiles of 16 x 8 results of a wave, and the stages of activations on their way.
+// tiles of 16 x 8 results of a wave, the stages of activations on their way, and
+// how many steps of weights are (0: one).
 // With Lanes it is Intel's: waves of so many work-items, tiles of Lanes x 8.
 type TileHalf struct {
 	Name                   string
 	WM, WN, MT, NT, Stages int
+	Ahead                  int
 	Lanes                  int
 }
 
@@ -82,7 +84,7 @@ func Half(l Layout, tiles []TileHalf) Module {
 	}
 	for _, t := range tiles {
 		n := func(i int) string { return fmt.Sprint(i) }
-		r := strings.NewReplacer("$NAME", t.Name, "$WM", n(t.WM), "$WN", n(t.WN), "$MT", n(t.MT), "$NT", n(t.NT), "$ST", n(t.Stages), "$SW", n(t.Stages-2))
+		r := strings.NewReplacer("$NAME", t.Name, "$WM", n(t.WM), "$WN", n(t.WN), "$MT", n(t.MT), "$NT", n(t.NT), "$ST", n(t.Stages), "$SW", n(t.Stages-2), "$AH", n(max(1, t.Ahead)))
 		m.Text += "#line 1 \"tile.cl\"\n" + r.Replace(file("tile.cl"))
 	}
 	return m

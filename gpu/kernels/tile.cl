@@ -206,7 +206,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
     CGLOBAL uchar *restrict w, ulong stride, ulong units, int upr, int rows, CGLOBAL uint *restrict gtab, CGLOBAL uint4 *xh,
     CGLOBAL float *xs, int cols, CGLOBAL int *order, CGLOBAL int *start, int div, GLOBAL float *y, int ldy,
     CGLOBAL float *extra, int flags, float scale, int experts) {
-  enum { TM = ROWS_EACH * $MT * $WM, TN = 8 * $NT * $WN, ITEMS = SG * $WM * $WN, STAGES = $ST, RUNS = (TM + ITEMS - 1) / ITEMS };
+  enum { TM = ROWS_EACH * $MT * $WM, TN = 8 * $NT * $WN, ITEMS = SG * $WM * $WN, STAGES = $ST, AHEAD = $AH, RUNS = (TM + ITEMS - 1) / ITEMS };
   __local uint4 la[2 * TM * 4] __attribute__((aligned(128)));
   __local uint4 lb[STAGES * TN * 4] __attribute__((aligned(128)));
   __local float xscale[TN];
@@ -251,19 +251,22 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
         BRING(into + (stage) * (TN * 4) + i * ITEMS, from[i] + (step) * 4);                                       \
   } while (0)
 
-  raw nw[RUNS * TILE_RAW];
+  raw nw[AHEAD][RUNS * TILE_RAW]; // weights of unit u + 1 lie in place u % AHEAD
   planes p[RUNS];
 #pragma unroll
   for (int i = 0; i < RUNS; i++) p[i] = planes_at(w, units, (ulong)min(row0 + at + i * ITEMS, rows - 1) * upr);
 #define FOR_RUNS _Pragma("unroll") for (int i = 0; i < RUNS; i++) if (TM % ITEMS == 0 || at + i * ITEMS < TM)
-  FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], 0);
+  FOR_RUNS tile_fetch(nw[0] + i * TILE_RAW, p[i], 0);
 #pragma unroll
   for (int s = 0; s < STAGES - 1; s++) {
     BRING_X(min(s, steps - 1), s);
     BROUGHT;
   }
-  FOR_RUNS tile_unpack(la, at + i * ITEMS, nw + i * TILE_RAW, 0, tab);
-  FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], min(1, steps - 1));
+  FOR_RUNS tile_unpack(la, at + i * ITEMS, nw[0] + i * TILE_RAW, 0, tab);
+#pragma unroll
+  for (int ahead = 0; ahead < AHEAD; ahead++) {
+    FOR_RUNS tile_fetch(nw[ahead] + i * TILE_RAW, p[i], min(ahead + 1, steps - 1));
+  }
 
   const int wm = wave % $WM * ($MT * ROWS_EACH), wn = wave / $WM * ($NT * 8);
 #ifdef DPAS
@@ -292,75 +295,80 @@ __kernel WAVED __attribute__((reqd_work_group_size(SG * $WM * $WN, 1, 1))) void 
   // Steps past the last are brought and unpacked as the last once more, so that
   // the turn has no branch and the arithmetic of unpacking goes on between the
   // products, whose units take several cycles each.
-  for (int s = 0; s < steps; s++) {
-    ARRIVED($SW);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const int next = min(s + 1, steps - 1);
-    __local uint4 *put = la + (s + 1) % 2 * (TM * 4);
+  for (int s0 = 0; s0 < steps; s0 += AHEAD)
+#pragma unroll
+    for (int ahead = 0; ahead < AHEAD; ahead++) {
+      const int s = s0 + ahead;
+      if (AHEAD == 1 || s < steps) { // the same for all
+        ARRIVED($SW);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int next = min(s + 1, steps - 1);
+        __local uint4 *put = la + (s + 1) % 2 * (TM * 4);
 #ifdef NVIDIA
-    const uint oa = s % 2 * (TM * 64), ob = s % STAGES * (TN * 64);
+        const uint oa = s % 2 * (TM * 64), ob = s % STAGES * (TN * 64);
 #pragma unroll
-    for (int k = 0; k < 2; k++) {
-      uint a[$MT][4], b[$NT / 2][4];
+        for (int k = 0; k < 2; k++) {
+          uint a[$MT][4], b[$NT / 2][4];
 #pragma unroll
-      for (int j = 0; j < $NT / 2; j++) matrix4(b[j], (k ? b1 : b0) + ob + j * 1024);
+          for (int j = 0; j < $NT / 2; j++) matrix4(b[j], (k ? b1 : b0) + ob + j * 1024);
 #pragma unroll
-      for (int i = 0; i < $MT; i++) matrix4(a[i], (k ? a1 : a0) + oa + i * 1024);
-      if (k == 0) {
-        BRING_X(min(s + STAGES - 1, steps - 1), (s + STAGES - 1) % STAGES);
-        BROUGHT;
-        tile_unit t[RUNS];
-        FOR_RUNS tile_begin(&t[i], nw + i * TILE_RAW, next, tab);
+          for (int i = 0; i < $MT; i++) matrix4(a[i], (k ? a1 : a0) + oa + i * 1024);
+          if (k == 0) {
+            BRING_X(min(s + STAGES - 1, steps - 1), (s + STAGES - 1) % STAGES);
+            BROUGHT;
+            tile_unit t[RUNS];
+            FOR_RUNS tile_begin(&t[i], nw[ahead] + i * TILE_RAW, next, tab);
 #pragma unroll
-        for (int m = 0; m < $MT; m++) {
+            for (int m = 0; m < $MT; m++) {
 #pragma unroll
-          for (int j = 0; j < $NT; j++) multiply(acc[m][j], a[m], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+              for (int j = 0; j < $NT; j++) multiply(acc[m][j], a[m], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
 #pragma unroll
-          for (int c = m * 4 / $MT; c < (m + 1) * 4 / $MT; c++) {
-            FOR_RUNS put[SWIZZLE(at + i * ITEMS, c)] = tile_piece(&t[i], c);
+              for (int c = m * 4 / $MT; c < (m + 1) * 4 / $MT; c++) {
+                FOR_RUNS put[SWIZZLE(at + i * ITEMS, c)] = tile_piece(&t[i], c);
+              }
+            }
+            FOR_RUNS tile_fetch(nw[ahead] + i * TILE_RAW, p[i], min(s + 1 + AHEAD, steps - 1));
+          } else {
+#pragma unroll
+            for (int i = 0; i < $MT; i++)
+#pragma unroll
+              for (int j = 0; j < $NT; j++) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
           }
         }
-        FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], min(s + 2, steps - 1));
-      } else {
-#pragma unroll
-        for (int i = 0; i < $MT; i++)
-#pragma unroll
-          for (int j = 0; j < $NT; j++) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
-      }
-    }
 #else
-    BRING_X(min(s + STAGES - 1, steps - 1), (s + STAGES - 1) % STAGES);
-    FOR_RUNS tile_unpack(put, at + i * ITEMS, nw + i * TILE_RAW, next, tab);
-    FOR_RUNS tile_fetch(nw + i * TILE_RAW, p[i], min(s + 2, steps - 1));
+        BRING_X(min(s + STAGES - 1, steps - 1), (s + STAGES - 1) % STAGES);
+        FOR_RUNS tile_unpack(put, at + i * ITEMS, nw[ahead] + i * TILE_RAW, next, tab);
+        FOR_RUNS tile_fetch(nw[ahead] + i * TILE_RAW, p[i], min(s + 1 + AHEAD, steps - 1));
 #ifdef DPAS
-    __local const uint4 *ta = la + s % 2 * (TM * 4), *tb = lb + s % STAGES * (TN * 4);
+        __local const uint4 *ta = la + s % 2 * (TM * 4), *tb = lb + s % STAGES * (TN * 4);
 #pragma unroll
-    for (int k = 0; k < 2; k++) {
-      int8 b[$MT];
+        for (int k = 0; k < 2; k++) {
+          int8 b[$MT];
 #pragma unroll
-      for (int i = 0; i < $MT; i++) {
-        const int row = wm + i * SG + lane;
-        b[i] = as_int8((uint8)(ta[SWIZZLE(row, 2 * k)], ta[SWIZZLE(row, 2 * k + 1)]));
-      }
+          for (int i = 0; i < $MT; i++) {
+            const int row = wm + i * SG + lane;
+            b[i] = as_int8((uint8)(ta[SWIZZLE(row, 2 * k)], ta[SWIZZLE(row, 2 * k + 1)]));
+          }
 #pragma unroll
-      for (int j = 0; j < $NT; j++) {
-        const columns8 a = columns_at(tb, wn + j * 8, k);
+          for (int j = 0; j < $NT; j++) {
+            const columns8 a = columns_at(tb, wn + j * 8, k);
 #pragma unroll
-        for (int i = 0; i < $MT; i++) acc[i][j] = DPAS_MAD(a, b[i], acc[i][j]);
+            for (int i = 0; i < $MT; i++) acc[i][j] = DPAS_MAD(a, b[i], acc[i][j]);
+          }
+        }
+#else
+        __local const half *ta = (__local const half *)(la + s % 2 * (TM * 4)), *tb = (__local const half *)(lb + s % STAGES * (TN * 4));
+        for (int k = 0; k < 32; k++)
+          for (int i = 0; i < $MT; i++)
+            for (int j = 0; j < $NT; j++)
+              for (int r = 0; r < 4; r++) {
+                const int row = wm + i * 16 + lr + r / 2 * 8, col = wn + j * 8 + 2 * lc + r % 2;
+                acc[i][j][r] += vload_half(SWIZZLE(row, k / 8) * 8 + k % 8, ta) * vload_half(SWIZZLE(col, k / 8) * 8 + k % 8, tb);
+              }
+#endif
+#endif
       }
     }
-#else
-    __local const half *ta = (__local const half *)(la + s % 2 * (TM * 4)), *tb = (__local const half *)(lb + s % STAGES * (TN * 4));
-    for (int k = 0; k < 32; k++)
-      for (int i = 0; i < $MT; i++)
-        for (int j = 0; j < $NT; j++)
-          for (int r = 0; r < 4; r++) {
-            const int row = wm + i * 16 + lr + r / 2 * 8, col = wn + j * 8 + 2 * lc + r % 2;
-            acc[i][j][r] += vload_half(SWIZZLE(row, k / 8) * 8 + k % 8, ta) * vload_half(SWIZZLE(col, k / 8) * 8 + k % 8, tb);
-          }
-#endif
-#endif
-  }
 #undef BRING_X
 #undef FOR_RUNS
   const int add = flags & MM_ADD;

@@ -321,17 +321,23 @@ func shrink() int {
 func (s *speed) tileSweep() {
 	all := map[string]kernels.TileHalf{
 		"A": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 8, Stages: 3},
+		"B": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 8, Stages: 3, Ahead: 2},
 		"E": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 4, Stages: 3},
+		"F": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 4, Stages: 3, Ahead: 2},
+		"H": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 4, Stages: 3, Ahead: 4},
+		"I": {Name: "tile", WM: 2, WN: 2, MT: 4, NT: 4, Stages: 4, Ahead: 4},
 		"G": {Name: "tile", WM: 4, WN: 1, MT: 2, NT: 4, Stages: 3},
-		"K": {Name: "tile", WM: 2, WN: 1, MT: 4, NT: 8, Stages: 3},
-		"L": {Name: "tile", WM: 1, WN: 2, MT: 4, NT: 8, Stages: 3},
-		"N": {Name: "tile", WM: 1, WN: 2, MT: 4, NT: 4, Stages: 3},
+		"J": {Name: "tile", WM: 4, WN: 1, MT: 2, NT: 4, Stages: 3, Ahead: 4},
+		"S": {Name: "tile", WM: 4, WN: 1, MT: 2, NT: 6, Stages: 3, Ahead: 4},
+		"V": {Name: "tile", WM: 2, WN: 1, MT: 4, NT: 4, Stages: 3, Ahead: 4},
+		"W": {Name: "tile", WM: 4, WN: 1, MT: 4, NT: 4, Stages: 3, Ahead: 2},
+		"Y": {Name: "tile", WM: 2, WN: 1, MT: 4, NT: 6, Stages: 3, Ahead: 2},
 	}
 	s.set.matrixUnits, s.set.byteUnits = true, false
 	for _, c := range []struct {
 		typ   uint32
 		tiles string
-	}{{12, "AEGKLN"}, {14, "AE"}, {8, "A"}, {1, "A"}} {
+	}{{12, "ABEFHIGJSVWY"}, {14, "AE"}, {8, "A"}, {1, "A"}} {
 		for _, letter := range c.tiles {
 			if only := os.Getenv("OUTCROP_TILES"); only != "" && !strings.Contains(only, fmt.Sprint(c.typ, string(letter))) {
 				continue
