@@ -63,6 +63,11 @@ func pickDevices(name, cache string, list []DeviceInfo) ([]DeviceInfo, error) {
 		found := false
 		for _, d := range list {
 			if d.ID == want || want != "" && strings.EqualFold(d.PCI, want) {
+				for _, o := range out { // two contexts on a processor are a way to test
+					if !d.CPU && (o.ID == d.ID || d.PCI != "" && o.PCI == d.PCI) {
+						return nil, fmt.Errorf("devices %s: %s and %s are the same card, %s; name each card once", name, o.ID, want, d.Name)
+					}
+				}
 				out, found = append(out, d), true
 				break
 			}
@@ -75,7 +80,7 @@ func pickDevices(name, cache string, list []DeviceInfo) ([]DeviceInfo, error) {
 			if have == nil {
 				have = []string{"none"}
 			}
-			return nil, fmt.Errorf("device %s is not there; there are: %s", strconv.Quote(want), strings.Join(have, ", "))
+			return nil, fmt.Errorf("device %s is not there; there are: %s (outcrop cards --devices says more)", strconv.Quote(want), strings.Join(have, ", "))
 		}
 	}
 	return out, nil

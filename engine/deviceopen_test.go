@@ -43,6 +43,14 @@ func TestPickDevices(t *testing.T) {
 	if _, err := pickDevices("cuda:1", dir, list); err == nil || !strings.Contains(err.Error(), "opencl:1 (A770)") {
 		t.Errorf("a device that is not there: %v", err)
 	}
+	for _, same := range []string{"opencl:1,opencl:1", "0000:03:00.0,opencl:1", "cuda:0,opencl:1,opencl:0"} {
+		if got, err := pickDevices(same, dir, list); err == nil || got != nil || !strings.Contains(err.Error(), "are the same card") {
+			t.Errorf("%s: %v, %v", same, got, err)
+		}
+	}
+	if got, err := pickDevices("opencl:2,opencl:2", dir, list); err != nil || len(got) != 2 {
+		t.Errorf("two contexts on the processor: %v, %v", got, err)
+	}
 	for _, failed := range []bool{true, false} {
 		if err := SetApart(dir, []DeviceInfo{list[2], list[1]}, failed); err != nil {
 			t.Fatal(err)

@@ -88,6 +88,7 @@ func (p *Program) benchCommand() *cobra.Command {
 			}
 			p.printBench(r)
 			p.printHandOvers(r.HandOver)
+			p.printStages(r.Stages)
 			return r.differs
 		},
 	}
@@ -192,6 +193,9 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	}
 	for _, n := range m.OnCPU() {
 		fmt.Fprintln(p.Err, "outcrop: "+n)
+	}
+	if d := m.Telemetry().Device; l.parts != nil && d.Layers == 0 {
+		fmt.Fprintf(p.Err, "outcrop: --split %s is not used: %s\n", l.split, orWord(d.Why, "no card has layers of this pack"))
 	}
 	r := benchResult{Pack: res.Name, LoadMS: float64(time.Since(began).Microseconds()) / 1e3, Context: m.Context(), Bytes: pack.Size(), Version: p.Version}
 	all, err := engine.Bench(ctx, m, o)

@@ -52,6 +52,28 @@ func (k *cardFlags) check(c *cobra.Command) (err error) {
 	return nil
 }
 
+// fits finds flags that are for other cards than a device names.
+func (k *cardFlags) fits(c *cobra.Command, device string) error {
+	for _, x := range []struct{ flag, value string }{{"--split", k.split}, {"--vram-limit", k.vram}} {
+		if x.value != "" && (device == "" || device == "cpu") {
+			return usage(c, "%s %s is for graphics cards, and none is named: add --cards, such as --cards cuda:0,cuda:1 (outcrop cards --devices lists them), or --device auto", x.flag, x.value)
+		}
+	}
+	if device == "" || device == "cpu" || device == "auto" {
+		return nil
+	}
+	names := strings.Split(device, ",")
+	for _, n := range names {
+		if n == "" || n == "cpu" || n == "auto" {
+			return usage(c, "cards %s: %q is not one card; outcrop cards --devices lists the names", device, n)
+		}
+	}
+	if k.parts != nil && len(k.parts) != len(names) {
+		return usage(c, "--split %s is for %d cards, and %d are named: %s", k.split, len(k.parts), len(names), device)
+	}
+	return nil
+}
+
 // or is what the flags make of --device.
 func (k *cardFlags) or(device string) string {
 	if k.cards != "" {

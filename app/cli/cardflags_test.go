@@ -45,6 +45,28 @@ func TestCardFlags(t *testing.T) {
 	if err := l.check(c); err == nil || !strings.Contains(err.Error(), "is for 3 cards, --cards names 2") {
 		t.Errorf("three parts for two cards: %v", err)
 	}
+	for _, x := range []struct {
+		l    loadFlags
+		want string // empty: is taken
+	}{
+		{loadFlags{cardFlags: cardFlags{split: "3,1"}}, "none is named: add --cards"},
+		{loadFlags{device: "cpu", cardFlags: cardFlags{split: "3,1"}}, "none is named: add --cards"},
+		{loadFlags{device: "cpu", cardFlags: cardFlags{vram: "8GB"}}, "none is named: add --cards"},
+		{loadFlags{device: "auto", cardFlags: cardFlags{split: "3,1", vram: "8GB"}}, ""},
+		{loadFlags{device: "cuda:0,cuda:1", cardFlags: cardFlags{split: "3,1"}}, ""},
+		{loadFlags{device: "cuda:0", cardFlags: cardFlags{split: "3,1"}}, "is for 2 cards, and 1 are named: cuda:0"},
+		{loadFlags{device: "cpu", cardFlags: cardFlags{cards: "cuda:0,cuda:1", split: "3,0"}}, ""},
+		{loadFlags{cardFlags: cardFlags{cards: "cuda:0,cuda:1", split: "0,0"}}, "no card gets a layer"},
+		{loadFlags{cardFlags: cardFlags{cards: "cuda:0,cuda:1", split: "3,-1"}}, `"-1" is not a number of layers`},
+		{loadFlags{cardFlags: cardFlags{cards: "cuda:0,"}}, `"" is not one card`},
+		{loadFlags{cardFlags: cardFlags{cards: "cuda:0,cpu"}}, `"cpu" is not one card`},
+		{loadFlags{cardFlags: cardFlags{cards: "auto,cuda:0"}}, `"auto" is not one card`},
+	} {
+		err := x.l.check(c)
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%+v: %v, want %q", x.l.cardFlags, err, x.want)
+		}
+	}
 	var none loadFlags
 	none.device = "auto"
 	if o := none.options(); o.Device != "auto" || o.VRAMLimit != nil || o.Placement.Split != nil {

@@ -73,7 +73,10 @@ func (l *loadFlags) check(c *cobra.Command) error {
 	if l.cpuExperts && l.wish.Experts == "" {
 		l.wish.Experts = plan.ExpertsCPU
 	}
-	return l.cardFlags.check(c)
+	if err := l.cardFlags.check(c); err != nil {
+		return err
+	}
+	return l.cardFlags.fits(c, l.or(l.device))
 }
 
 func (l *loadFlags) options() engine.Options {

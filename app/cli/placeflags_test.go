@@ -20,7 +20,7 @@ func TestPlaceFlags(t *testing.T) {
 		}
 		return l, l.check(c)
 	}
-	l, err := parse("--slots=8GB", "--experts=copy", "--ram-limit=16GiB", "--vram-limit=12GB,8GB", "--placement=vram+pinned")
+	l, err := parse("--slots=8GB", "--experts=copy", "--ram-limit=16GiB", "--device=auto", "--vram-limit=12GB,8GB", "--placement=vram+pinned")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestPlaceFlags(t *testing.T) {
 	if l, err := parse("--cpu-experts"); err != nil || l.wish.Experts != plan.ExpertsCPU {
 		t.Errorf("experts on the CPU: %v, %q", err, l.wish.Experts)
 	}
-	if l, err := parse("--vram-limit=none,8GB"); err != nil || !slices.Equal(l.limits, []int64{0, 8e9}) {
+	if l, err := parse("--device=auto", "--vram-limit=none,8GB"); err != nil || !slices.Equal(l.limits, []int64{0, 8e9}) {
 		t.Errorf("a limit for the second card only: %v, %v", err, l.limits)
 	}
 	for arg, want := range map[string]string{
