@@ -57,7 +57,7 @@ const (
 	prefPage   = "page"
 )
 
-// The window's smallest and first size.
+// The size that pages are made for, and the window's first size.
 const (
 	leastWidth, leastHeight = 900, 600
 	firstWidth, firstHeight = 1180, 760
@@ -97,7 +97,8 @@ func New(f fyne.App, d Deps) *App {
 	a.frame.attach()
 	a.shortcuts()
 	w, h := p.FloatWithFallback(prefWidth, firstWidth), p.FloatWithFallback(prefHeight, firstHeight)
-	a.win.Resize(fyne.NewSize(max(leastWidth, float32(w)), max(leastHeight, float32(h))))
+	least := a.frame.root.MinSize() // a window that was made small is small again
+	a.win.Resize(fyne.NewSize(max(least.Width, float32(w)), max(least.Height, float32(h))))
 	a.win.SetOnDropped(func(_ fyne.Position, uris []fyne.URI) {
 		var paths []string
 		for _, u := range uris {

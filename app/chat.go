@@ -304,13 +304,13 @@ func (c *chatPage) showWelcome() {
 	e, ok := c.a.packs.current()
 	demo := ok && e.Demo
 	box := widget.V(10)
-	head := widget.NewTitle(tr("What shall it be?"))
+	head := widget.NewTitle(tr("What would you like to ask?"))
 	box.Add(head)
 	for _, s := range starters(demo) {
 		box.Add(newStarter(s, func() { c.send(s) }))
 	}
 	if demo {
-		box.Add(widget.Inset(8, 0, 0, 0, widget.H(2, widget.NewCaption(tr("A tiny demo model that proves your card.")),
+		box.Add(widget.Inset(8, 0, 0, 0, widget.Flow(4, widget.NewCaption(tr("A tiny demo: it shows that everything works here, and knows very little.")),
 			widget.NewLink(tr("Get a bigger pack"), func() { c.a.visit("packs") }))))
 	}
 	c.welcome.Objects = []fyne.CanvasObject{&fyne.Container{Layout: welcomeLayout{}, Objects: []fyne.CanvasObject{box}}}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"math"
 	"strings"
 
 	"fyne.io/fyne/v2"
@@ -139,7 +140,12 @@ func speedSentence(s plan.Speed) string {
 // between writes a range with as many digits as it deserves.
 func between(low, high float64) string {
 	f := func(v float64) string {
-		if v >= 20 {
+		switch {
+		case v >= 1e6:
+			return trim(math.Round(v/1e5)/10) + "M"
+		case v >= 1e4:
+			return trim(math.Round(v/1e3)) + "K"
+		case v >= 20:
 			return tr("%.0f", v)
 		}
 		return trim(float64(int(v*10+0.5)) / 10)

@@ -23,21 +23,23 @@ type monitorPage struct {
 	paused time.Time // the end of the axis while paused; zero: it runs
 	inView bool
 
-	ram, rate  *widget.Chart
-	cards      []*cardChart // one a card
-	spans      []*widget.Chip
-	pause      *widget.IconButton
-	why        *fyne.Container
-	guard      *fyne.Container
-	noCard     *fyne.Container
-	heat       *widget.Heat
-	tiers      *fyne.Container
-	tiersBox   *fyne.Container
-	sensors    *fyne.Container
-	sensorRows map[string]*sensorRow
-	charts     *fyne.Container
-	scroll     *widget.PageScroll
-	root       *fyne.Container
+	ram, rate *widget.Chart
+	cards     []*cardChart // one a card
+	spans     []*widget.Chip
+	pause     *widget.IconButton
+	why       *fyne.Container
+	guard     *fyne.Container
+	noCard    *fyne.Container
+	// why there is no chart of VRAM
+	noCardWords *widget.Text
+	heat        *widget.Heat
+	tiers       *fyne.Container
+	tiersBox    *fyne.Container
+	sensors     *fyne.Container
+	sensorRows  map[string]*sensorRow
+	charts      *fyne.Container
+	scroll      *widget.PageScroll
+	root        *fyne.Container
 }
 
 // spans are the windows of time a person can choose.
@@ -55,7 +57,8 @@ func newMonitor(a *App) page {
 	}
 	p.heat = widget.NewHeat()
 	p.heat.Describe = describeExpert
-	p.noCard = widget.H(10, widget.NewText("VRAM").Bold(), widget.NewCaption(tr("No graphics card: everything is in RAM.")))
+	p.noCardWords = widget.NewCaption("")
+	p.noCard = widget.H(10, widget.NewText("VRAM").Bold(), widget.Flex(p.noCardWords))
 	p.noCard.Hide()
 	p.charts = widget.V(14)
 	p.layCharts()

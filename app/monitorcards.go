@@ -49,6 +49,11 @@ func (p *monitorPage) drawCards(d widget.ChartData, begin time.Time) {
 		return
 	}
 	now := last.sample.Cards
+	words := tr("No graphics card: everything is in RAM.")
+	if len(p.a.machine.machine.Cards) > 0 {
+		words = tr("No readings of the card yet.")
+	}
+	p.noCardWords.Set(words)
 	same := len(now) == len(p.cards)
 	for i := range now {
 		same = same && p.cards[i].key == keyOf(&now[i])
