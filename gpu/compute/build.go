@@ -57,6 +57,9 @@ func builders(i Info, o Options) int {
 // Prepare has a module compiled, or taken from the cache, and returns at once.
 func (d *Device) Prepare(m kernels.Module, u Urgency) *Program {
 	p := &Program{dev: d, name: m.Name, mod: m, waits: m.Waits && d.opts.Overlap, kernels: map[string]*Kernel{}, done: make(chan struct{}), urgency: u}
+	if u == Later && d.info.CPU {
+		p.urgency, u = Spare, Spare // a compiler in the background would take the device's own time
+	}
 	b := &d.builder
 	b.mu.Lock()
 	defer b.mu.Unlock()
