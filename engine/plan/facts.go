@@ -118,6 +118,7 @@ type Card struct {
 	MaxAlloc     int64         // largest single device allocation, 0 unknown
 	MaxPinned    int64         // largest single pinned host allocation, 0 unknown
 	Device       Rate          // bytes/s read from its own memory
+	Prefill      Rate          // bytes/s of weights, times prompt tokens that they are multiplied with
 	HostToDevice Rate          // bytes/s over the link from pinned memory
 	HandOff      time.Duration // one read-back and one copy, per layer with misses
 	Chunk        int           // prompt tokens per step where all layers lie on cards like it, if there is room; 0: the usual

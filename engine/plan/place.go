@@ -220,7 +220,7 @@ func (b *builder) split(all bool) (owner []int, missing int64) {
 	}
 	var cards []SplitCard
 	for i, c := range b.cards {
-		cards = append(cards, SplitCard{PCI: c.PCI, Name: c.Name, Room: max(b.room[i], 0), Decode: c.Device.PerSecond, HandOff: c.HandOff, Link: c.HostToDevice.PerSecond})
+		cards = append(cards, SplitCard{PCI: c.PCI, Name: c.Name, Room: max(b.room[i], 0), Decode: c.Device.PerSecond, Prefill: c.Prefill.PerSecond, HandOff: c.HandOff, Link: c.HostToDevice.PerSecond})
 	}
 	ask := SplitAsk{Output: b.p.Output, Width: b.p.Width, Chunk: b.w.Chunk, Parts: b.w.Split}
 	r := Split(layers, cards, ask)

@@ -210,7 +210,11 @@ func (b *builder) prompt(measured *bool) float64 {
 			c := b.cards[pl.Card]
 			flows = flows && pl.Slots == l.Experts
 			device := c.Device.or(guessDevice, measured)
-			*t += active / (device * batchGainCard)
+			rate := device * batchGainCard
+			if c.Prefill.PerSecond > 0 {
+				rate = c.Prefill.PerSecond
+			}
+			*t += active / rate
 			if b.pl.Placement == VRAMPinned {
 				*t += touched / c.HostToDevice.or(guessLink, measured) / chunk
 			} else {

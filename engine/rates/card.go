@@ -53,6 +53,14 @@ func measureCard(ctx context.Context, l Link, e effort) (c Card, err error) {
 	}
 	slices.Sort(times)
 	c.HandOff = times[len(times)/2]
+	if p, ok := l.(Computer); ok {
+		read, multiply, err := p.Products(ctx, e.linkTime)
+		if err == nil {
+			c.Read, c.Multiply = read, multiply
+		} else if ctx.Err() != nil {
+			return c, err
+		} // else the load of a pack says what is wrong with its kernels
+	}
 	return c, nil
 }
 

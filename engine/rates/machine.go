@@ -88,6 +88,10 @@ func (s *Store) planCard(k gpu.Card, f Facts) plan.Card {
 	if m := s.card(cardKey(k)); m != nil {
 		c.HostToDevice = plan.Rate{PerSecond: m.HostToDevice, Measured: true}
 		c.HandOff = m.HandOff
+		if m.Read > 0 && m.Multiply > 0 {
+			c.Device = plan.Rate{PerSecond: m.Read, Measured: true}
+			c.Prefill = plan.Rate{PerSecond: m.Multiply, Measured: true}
+		}
 	} else if g := k.Link.GBs(); g.Known {
 		c.HostToDevice = plan.Rate{PerSecond: g.Value * 1e9}
 	}

@@ -44,12 +44,16 @@ type Disk struct {
 	How    string    `json:"how"`    // "direct", or how the page cache was kept out
 }
 
-// Card is how fast a card's link is.
+// Card is how fast a card and its link are.
 type Card struct {
 	Key          string        `json:"key"`
 	Time         time.Time     `json:"time"`
 	HostToDevice float64       `json:"host_to_device"` // bytes a second from pinned memory
 	HandOff      time.Duration `json:"hand_off"`       // one small write and one read-back
+	// Bytes of weights a second that one token is multiplied with, and of prompts
+	// bytes a second times tokens; 0: its kernels did not run.
+	Read     float64 `json:"read"`
+	Multiply float64 `json:"multiply"`
 }
 
 // Rates is everything measured so far.
@@ -61,7 +65,7 @@ type Rates struct {
 }
 
 // version changes when rates are measured in another way.
-const version = 1
+const version = 2
 
 // Work says what to measure. Only Machine is needed.
 type Work struct {

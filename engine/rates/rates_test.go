@@ -142,8 +142,9 @@ func TestMeasurePartly(t *testing.T) {
 func TestDamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rates.json")
 	for _, text := range []string{
-		"{", `{"version":1,"cpu":[{"key":"a","experts":[{"threads":1,"per_second":-5}]}]}`,
-		`{"version":1,"disks":[{"key":"a","expert":1e40}]}`, `{"version":1,"cards":[{"key":"a","hand_off":-1}]}`,
+		"{", `{"version":2,"cpu":[{"key":"a","experts":[{"threads":1,"per_second":-5}]}]}`,
+		`{"version":2,"disks":[{"key":"a","expert":1e40}]}`, `{"version":2,"cards":[{"key":"a","hand_off":-1}]}`,
+		`{"version":2,"cards":[{"key":"a","read":-1}]}`, `{"version":2,"cards":[{"key":"a","multiply":1e19}]}`,
 	} {
 		os.WriteFile(path, []byte(text), 0o600)
 		s, err := Open(path)

@@ -65,6 +65,9 @@ func (r *Rates) check() error {
 		if bad(c.HostToDevice) || c.HandOff < 0 {
 			return fmt.Errorf("a link of %v bytes a second with %v of waiting", c.HostToDevice, c.HandOff)
 		}
+		if bad(c.Read) || bad(c.Multiply/productTokens) {
+			return fmt.Errorf("a card that multiplies %v and %v bytes a second", c.Read, c.Multiply)
+		}
 	}
 	return nil
 }

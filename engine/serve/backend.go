@@ -123,6 +123,12 @@ func Place(p *engine.Pack, o *engine.Options, sp Spec) (notes []string, err erro
 		return nil, err
 	}
 	site.Threads, site.Rates, site.Pack = o.Threads, sp.Rates, p.File().Shards()[0].Path
+	if sp.Rates != "" && p.Size() >= measureFrom && o.Placement.Split == nil {
+		if list, err := site.devices(); err == nil && len(list) > 1 {
+			// Layers are dealt out by what each card is measured to do.
+			_ = Measure(context.Background(), site, false, nil)
+		}
+	}
 	return place(vitals.Live(), site, p, o, sp)
 }
 
