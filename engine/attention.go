@@ -371,7 +371,7 @@ func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0,
 			copy(q, c.q[t*c.qRow+h*c.keyDim:])
 			quant.ScaleF32(q, c.scale)
 		}
-		c.k.scores(w, w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys, c.v, values)
+		c.k.scores(w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys, c.v, values)
 		for i := range m {
 			s, a := w.scores[i*attnBlock:i*attnBlock+keys], part[(r0+i)*size:(r0+i+1)*size]
 			if c.softcap != 0 {
@@ -381,7 +381,7 @@ func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0,
 			clearPart(a, c.valDim)
 			a[c.valDim], a[c.valDim+1] = quant.ExpSum(s, top), top
 		}
-		c.v.mix(w, part[r0*size:], size, c.valDim, w.scores, attnBlock, m, g, from, keys, c.k, then)
+		c.v.mix(part[r0*size:], size, c.valDim, w.scores, attnBlock, m, g, from, keys, c.k, then)
 		values, then = nowhere, nowhere
 	}
 }

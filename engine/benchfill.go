@@ -3,6 +3,7 @@ package engine
 import (
 	"math/rand/v2"
 
+	"outcrop/engine/quant"
 	"outcrop/engine/token"
 )
 
@@ -68,7 +69,8 @@ func (s *store) fill(w *worker, n int, rng *rand.Rand) {
 		at, end := h*s.ctx*s.row, (h*s.ctx+n)*s.row
 		repeat(s.f32, at, end, s.row)
 		repeat(s.f16, at, end, s.row)
-		repeat(s.q, at, end, s.row)
+		whole := (n + quant.CacheRows - 1) / quant.CacheRows * quant.CacheRows // rows of a slab lie among each other
+		repeat(s.q, at, (h*s.ctx+whole)*s.row, s.row)
 	}
 }
 

@@ -78,7 +78,7 @@ func keepBlock(p *pass, l *layer, b int) {
 	for i := range s.ratio {
 		w.scores[i] = 1 / float32(s.ratio)
 	}
-	mem.raw.mix(w, mean, s.dim, s.dim, w.scores, s.ratio, 1, 0, b*s.ratio, s.ratio, nil, nowhere)
+	mem.raw.mix(mean, s.dim, s.dim, w.scores, s.ratio, 1, 0, b*s.ratio, s.ratio, nil, nowhere)
 	quant.RMSNorm(mean, mean, l.idx.kNorm, p.m.spec.eps)
 	l.rope.fill(cs, b*s.ratio, 1)
 	l.rope.turn(mean, cs)
@@ -98,7 +98,7 @@ func chooseCells(p *pass, l *layer, t int, w *worker) {
 	sum, one := w.scores[:whole], w.scores[whole:]
 	clear(sum)
 	for h := range s.heads {
-		p.st.layers[l.index].blocks.scores(w, one, whole, x.q[(t*s.heads+h)*s.dim:], 1, 0, 0, whole, nil, nowhere)
+		p.st.layers[l.index].blocks.scores(one, whole, x.q[(t*s.heads+h)*s.dim:], 1, 0, 0, whole, nil, nowhere)
 		for i, v := range one {
 			sum[i] += max(v, 0)
 		}
@@ -138,7 +138,7 @@ func (c *attnCore) sparse(p *pass, w *worker, part []float32, g, h, b, t int) {
 		}
 		n := len(s)
 		s = s[:n+to-from]
-		c.k.scores(w, s[n:], to-from, q, 1, g, from, to-from, nil, nowhere)
+		c.k.scores(s[n:], to-from, q, 1, g, from, to-from, nil, nowhere)
 		for j := from; j < to; j++ {
 			at = append(at, float32(j-lo))
 		}
@@ -158,7 +158,7 @@ func (c *attnCore) sparse(p *pass, w *worker, part []float32, g, h, b, t int) {
 		for i+n < len(s) && at[i+n] == at[i]+float32(n) {
 			n++
 		}
-		c.v.mix(w, part, len(part), c.valDim, s[i:], n, 1, g, lo+int(at[i]), n, nil, nowhere)
+		c.v.mix(part, len(part), c.valDim, s[i:], n, 1, g, lo+int(at[i]), n, nil, nowhere)
 		i += n
 	}
 }

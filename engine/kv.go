@@ -36,15 +36,24 @@ func (k kvKind) String() string { return kvNames[k] }
 // kvGroup is what rows in 8 and 4 bits are padded to.
 const kvGroup = 64
 
+// rounded says how rows in 8 and 4 bits are kept.
+func (k kvKind) rounded() (quant.CacheKind, bool) {
+	if k == kvQ8 {
+		return quant.Cache8, true
+	}
+	return quant.Cache4, k == kvQ4
+}
+
 // store holds one row of dim values per position and head: (heads, ctx, wide),
-// so that a head's rows follow each other. Memory is touched only where rows
-// are written. The row of a position is position mod ctx: layers with a window
-// keep only as many as they need (cacheRows).
+// so that a head's rows follow each other; in q8 and q4, slabs of 16 rows do.
+// Memory is touched only where rows are written. The row of a position is
+// position mod ctx: layers with a window keep only as many as they need
+// (cacheRows).
 type store struct {
 	kind       kvKind
 	heads, dim int
 	wide       int // dim, padded with zeros to whole groups in q8 and q4
-	ctx        int // rows per head; a multiple of attnBlock when it is less than the context
+	ctx        int // rows per head; a multiple of attnBlock when it is less than the context, of slabs in q8 and q4
 	row        int // elements of a row in the slice in use
 	f32        []float32
 	f16        []uint16
@@ -62,13 +71,14 @@ func newStore(kind kvKind, heads, dim, ctx int) store {
 		s.f16 = make([]uint16, heads*ctx*s.row)
 	case kvQ8, kvQ4:
 		s.row = int(kind.rowBytes(dim))
-		s.q = make([]byte, heads*ctx*s.row)
+		s.ctx = (ctx + quant.CacheRows - 1) / quant.CacheRows * quant.CacheRows
+		s.q = make([]byte, heads*s.ctx*s.row)
 	}
 	return s
 }
 
 func (k kvKind) padded(dim int) int {
-	if k == kvQ8 || k == kvQ4 {
+	if _, is := k.rounded(); is {
 		return (dim + kvGroup - 1) / kvGroup * kvGroup
 	}
 	return dim
@@ -81,10 +91,9 @@ func (k kvKind) rowBytes(dim int) int64 {
 		return int64(dim) * 4
 	case kvF16:
 		return int64(dim) * 2
-	case kvQ8:
-		return int64(quant.Cache8Bytes(k.padded(dim)))
 	default:
-		return int64(quant.Cache4Bytes(k.padded(dim)))
+		c, _ := k.rounded()
+		return int64(c.RowBytes(k.padded(dim)))
 	}
 }
 
@@ -95,16 +104,15 @@ func (s *store) bytes(n int) int64 {
 
 // put stores the row of a head at a position.
 func (s *store) put(w *worker, head, pos int, x []float32) {
-	at := (head*s.ctx + pos%s.ctx) * s.row
+	at := head*s.ctx + pos%s.ctx
 	switch s.kind {
 	case kvF32:
-		copy(s.f32[at:at+s.dim], x)
+		copy(s.f32[at*s.row:][:s.dim], x)
 	case kvF16:
-		quant.ToF16(s.f16[at:at+s.dim], x[:s.dim])
-	case kvQ8:
-		quant.ToCache8(s.q[at:at+s.row], s.pad(w, x))
-	case kvQ4:
-		quant.ToCache4(s.q[at:at+s.row], s.pad(w, x))
+		quant.ToF16(s.f16[at*s.row:][:s.dim], x[:s.dim])
+	default:
+		c, _ := s.kind.rounded()
+		c.Put(s.q, at, s.pad(w, x))
 	}
 }
 
@@ -118,22 +126,28 @@ func (s *store) pad(w *worker, x []float32) []float32 {
 	return w.pad
 }
 
+// slabs is where the slab of a position begins, and which of its rows that
+// position has.
+func (s *store) slabs(head, pos int) (q []byte, first int) {
+	at := head*s.ctx + pos%s.ctx
+	first = at % quant.CacheRows
+	return s.q[(at-first)*s.row:], first
+}
+
 // scores writes the products of nq queries with n rows of a head from pos on,
 // which lie in one attnBlock: dst[i*ldd+j] is query i times the row at pos+j.
 // Meanwhile as many rows of other at next are fetched.
-func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int, other *store, next place) {
+func (s *store) scores(dst []float32, ldd int, q []float32, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	switch s.kind {
 	case kvF32:
 		quant.ScoresManyF32(dst, ldd, q, nq, s.dim, s.f32[at:], n, s.row)
 	case kvF16:
 		quant.ScoresManyF16(dst, ldd, q, nq, s.dim, s.f16[at:], n, s.row, other.halves(s, next))
-	case kvQ8:
-		w.tile = room(w.tile, quant.CacheTile(s.wide))
-		quant.ScoresMany8(dst, ldd, q, nq, s.dim, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
-	case kvQ4:
-		w.tile = room(w.tile, quant.CacheTile(s.wide))
-		quant.ScoresMany4(dst, ldd, q, nq, s.dim, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
+	default:
+		c, _ := s.kind.rounded()
+		k, first := s.slabs(head, pos)
+		c.Scores(dst, ldd, q, nq, s.dim, k, first, n, s.wide, other.bytesAt(s, next))
 	}
 }
 
@@ -146,30 +160,29 @@ func (s *store) halves(as *store, at place) []uint16 {
 	return s.f16[(at.head*s.ctx+at.pos%s.ctx)*s.row:]
 }
 
-// bytesAt is halves for rows in 8 and 4 bits.
+// bytesAt is halves for slabs.
 func (s *store) bytesAt(as *store, at place) []byte {
 	if s == nil || at.head < 0 || at.head >= s.heads || s.row != as.row || len(s.q) == 0 {
 		return nil
 	}
-	return s.q[(at.head*s.ctx+at.pos%s.ctx)*s.row:]
+	q, _ := s.slabs(at.head, at.pos)
+	return q
 }
 
-// mix adds to dst[i*ldd:][:width], for each of nq queries, the sum of p[i*ldp+j]
-// times the row at pos+j for n rows. width may be less than a row. Meanwhile as
-// many rows of other at next are fetched.
-func (s *store) mix(w *worker, dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int, other *store, next place) {
+// mix adds to dst[i*ldd:][:width], for each of nq queries, the sum of p[i*ldp+j],
+// none of which is negative, times the row at pos+j for n rows. width may be less
+// than a row. Meanwhile as many rows of other at next are fetched.
+func (s *store) mix(dst []float32, ldd, width int, p []float32, ldp, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	switch s.kind {
 	case kvF32:
 		quant.MixManyF32(dst, ldd, width, p, ldp, nq, s.f32[at:], n, s.row)
 	case kvF16:
 		quant.MixManyF16(dst, ldd, width, p, ldp, nq, s.f16[at:], n, s.row, other.halves(s, next))
-	case kvQ8:
-		w.tile = room(w.tile, quant.CacheTile(s.wide))
-		quant.MixMany8(dst, ldd, width, p, ldp, nq, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
-	case kvQ4:
-		w.tile = room(w.tile, quant.CacheTile(s.wide))
-		quant.MixMany4(dst, ldd, width, p, ldp, nq, s.q[at:], n, s.wide, other.bytesAt(s, next), w.tile)
+	default:
+		c, _ := s.kind.rounded()
+		v, first := s.slabs(head, pos)
+		c.Mix(dst, ldd, width, p, ldp, nq, v, first, n, s.wide, other.bytesAt(s, next))
 	}
 }
 

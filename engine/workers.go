@@ -32,7 +32,6 @@ type worker struct {
 	scores []float32   // attention: scores of a context block; router: scores of experts
 	query  []float32   // attention: queries of a block, one after the other
 	pad    []float32   // cache: a row padded to whole groups
-	tile   []float32   // cache: a few rows as floats
 	cand   []candidate // indexer: blocks to choose from
 	acc    []float32   // attention: partial results
 	delta  quant.Delta // arguments of the delta net's kernel

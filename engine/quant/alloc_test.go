@@ -12,7 +12,7 @@ func TestNoAllocations(t *testing.T) {
 		rng := rand.New(rand.NewPCG(13, 13))
 		const rows = 20
 		q, scores, y := randomFloats(rng, 128), make([]float32, 8), make([]float32, 128)
-		keys, row8, tile := make([]uint16, 8*128), make([]byte, 8*Cache8Bytes(128)), make([]float32, CacheTile(128))
+		keys, slabs := make([]uint16, 8*128), make([]byte, CacheRows*Cache8.RowBytes(128))
 		for _, typ := range []Type{Q8_0, Q4_1, Q4_K, Q6_K, Q2_K, IQ3_S, F16} {
 			f := mustOf(t, typ)
 			for _, n := range []int{512, 768} {
@@ -29,8 +29,10 @@ func TestNoAllocations(t *testing.T) {
 						Softmax(scores)
 						ScoresF16(scores, q, keys, 128)
 						MixF16(y, scores, keys, 128)
-						ScoresMany8(scores, len(scores), q, 1, 128, row8, len(scores), 128, nil, tile)
-						MixMany8(y, 128, 128, scores, len(scores), 1, row8, len(scores), 128, nil, tile)
+						for _, c := range []CacheKind{Cache8, Cache4} {
+							c.Scores(scores, len(scores), q, 1, 128, slabs, 0, len(scores), 128, nil)
+							c.Mix(y, 128, 128, scores, len(scores), 1, slabs, 0, len(scores), 128, nil)
+						}
 					}
 					run()
 					if got := testing.AllocsPerRun(10, run); got != 0 {

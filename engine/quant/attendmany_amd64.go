@@ -29,20 +29,6 @@ func scoresF32x256(dst, q *float32, k unsafe.Pointer, rows, n, stride int)
 //go:noescape
 func mixF32x256(dst, p *float32, v unsafe.Pointer, rows, n, stride int)
 
-//go:noescape
-func fromCache8x256(dst *float32, src *byte, n int, ahead uintptr)
-
-//go:noescape
-func fromCache4x256(dst *float32, src *byte, n int, ahead uintptr)
-
-func fromCache8AVX2(dst []float32, src []byte, ahead uintptr) {
-	fromCache8x256(&dst[0], &src[0], len(dst)/cacheBlock, ahead)
-}
-
-func fromCache4AVX2(dst []float32, src []byte, ahead uintptr) {
-	fromCache4x256(&dst[0], &src[0], len(dst)/cacheBlock, ahead)
-}
-
 // scoresManyAVX2 takes rows of values of size bytes; it leaves queries of odd
 // lengths.
 func scoresManyAVX2(dst []float32, ldd int, q []float32, nq, n int, k unsafe.Pointer, size, rows, stride int, ahead uintptr) (i int) {

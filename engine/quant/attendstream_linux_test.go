@@ -19,9 +19,9 @@ func BenchmarkAttendStream(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		size int // bytes of a row
-		run  func(mem []byte, q, s, y, tile []float32, nq int)
+		run  func(mem []byte, q, s, y []float32, nq int)
 	}{
-		{"f16", 2 * n, func(mem []byte, q, s, y, tile []float32, nq int) {
+		{"f16", 2 * n, func(mem []byte, q, s, y []float32, nq int) {
 			k := unsafe.Slice((*uint16)(unsafe.Pointer(&mem[0])), len(mem)/2)
 			v := k[len(k)/2:]
 			for at := 0; at < len(k)/2; at += block * n {
@@ -29,20 +29,8 @@ func BenchmarkAttendStream(b *testing.B) {
 				MixManyF16(y, n, n, s, block, nq, v[at:], block, n, k[at+block*n:])
 			}
 		}},
-		{"q8", Cache8Bytes(n), func(mem []byte, q, s, y, tile []float32, nq int) {
-			size := Cache8Bytes(n)
-			for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > block*size; k, v = k[block*size:], v[block*size:] {
-				ScoresMany8(s, block, q, nq, n, k, block, n, v, tile)
-				MixMany8(y, n, n, s, block, nq, v, block, n, k[block*size:], tile)
-			}
-		}},
-		{"q4", Cache4Bytes(n), func(mem []byte, q, s, y, tile []float32, nq int) {
-			size := Cache4Bytes(n)
-			for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > block*size; k, v = k[block*size:], v[block*size:] {
-				ScoresMany4(s, block, q, nq, n, k, block, n, v, tile)
-				MixMany4(y, n, n, s, block, nq, v, block, n, k[block*size:], tile)
-			}
-		}},
+		{"q8", Cache8.RowBytes(n), streamSlabs(Cache8, n, block)},
+		{"q4", Cache4.RowBytes(n), streamSlabs(Cache4, n, block)},
 	} {
 		for _, pages := range []string{"small", "large"} {
 			var mem [2][]byte
@@ -62,7 +50,7 @@ func BenchmarkAttendStream(b *testing.B) {
 							var wg sync.WaitGroup
 							for i := range threads {
 								wg.Go(func() {
-									c.run(mem[i], q, make([]float32, nq*block), make([]float32, nq*n), make([]float32, CacheTile(n)), nq)
+									c.run(mem[i], q, make([]float32, nq*block), make([]float32, nq*n), nq)
 								})
 							}
 							wg.Wait()
@@ -79,18 +67,30 @@ func BenchmarkAttendStream(b *testing.B) {
 	}
 }
 
-func randomRowBytes(rng *rand.Rand, kind string, n int) []byte {
-	x := randomFloats(rng, n)
-	switch kind {
-	case "q8":
-		row := make([]byte, Cache8Bytes(n))
-		ToCache8(row, x)
-		return row
-	case "q4":
-		row := make([]byte, Cache4Bytes(n))
-		ToCache4(row, x)
-		return row
+func streamSlabs(c CacheKind, n, block int) func(mem []byte, q, s, y []float32, nq int) {
+	weights := positive(randomFloats(rand.New(rand.NewPCG(1, 2)), 8*block))
+	return func(mem []byte, q, s, y []float32, nq int) {
+		size := c.RowBytes(n) * block
+		for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > size; k, v = k[size:], v[size:] {
+			c.Scores(s, block, q, nq, n, k, 0, block, n, v)
+			c.Mix(y, n, n, weights, block, nq, v, 0, block, n, k[size:])
+		}
 	}
+}
+
+// randomRowBytes is a row of halves, or a slab of rows.
+func randomRowBytes(rng *rand.Rand, kind string, n int) []byte {
+	for i, name := range []string{"q8", "q4"} {
+		if kind == name {
+			c := CacheKind(i)
+			slab := make([]byte, CacheRows*c.RowBytes(n))
+			for r := range CacheRows {
+				c.Put(slab, r, randomFloats(rng, n))
+			}
+			return slab
+		}
+	}
+	x := randomFloats(rng, n)
 	row := make([]byte, 2*n)
 	ToF16(unsafe.Slice((*uint16)(unsafe.Pointer(&row[0])), n), x)
 	return row

@@ -74,6 +74,7 @@ func TestAVXVNNIOnAVX512(t *testing.T) {
 	t.Run("rows", TestRows)
 	t.Run("edge", TestEdge)
 	t.Run("relay", TestRelay)
+	t.Run("slabs", TestSlabs)
 }
 
 // TestVEXForm compares the bytes with those of an assembler that knows the

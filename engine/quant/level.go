@@ -58,17 +58,14 @@ type kernels struct {
 	scoresMany func(dst []float32, ldd int, q []float32, nq, n int, k unsafe.Pointer, size, rows, stride int, ahead uintptr) int
 	mixMany    func(dst []float32, ldd, n int, p []float32, ldp, nq int, v unsafe.Pointer, size, rows, stride int, ahead uintptr) int
 
-	// The same for whole rows of 8 bits that follow each other; nil: by way of
-	// floats. rows is at most 256 for sums.
-	scores8 func(g *work, dst []float32, ldd int, q []float32, nq, n int, k []byte, rows int, ahead uintptr)
-	mix8    func(g *work, dst []float32, ldd, n int, p []float32, ldp, nq int, v []byte, rows int, ahead uintptr)
+	slab [2]slabOps // attendslab.go, by CacheKind
 }
 
 // active is the level in use.
 var active atomic.Pointer[kernels]
 
 var levels = func() []*kernels {
-	all := append([]*kernels{{level: Generic, vec: plainVec}}, machineLevels()...)
+	all := append([]*kernels{{level: Generic, vec: plainVec, slab: plainSlabs}}, machineLevels()...)
 	best := all[len(all)-1]
 	active.Store(best)
 	vec = best.vec

@@ -25,7 +25,7 @@ func machineLevels() (l []*kernels) {
 }
 
 var avx512 = kernels{
-	level: AVX512VNNI, vec: avx512Vec, delta: deltaAVX512, scoresMany: scoresManyAVX512, mixMany: mixManyAVX512, scores8: scores8AVX512, mix8: mix8AVX512,
+	level: AVX512VNNI, vec: avx512Vec, delta: deltaAVX512, scoresMany: scoresManyAVX512, mixMany: mixManyAVX512, slab: slabs512,
 	records: true, quantize: quantize512,
 	rows: [typeCount]func(*gemv){
 		Q4_0:      rowsQ4_0x512,
@@ -74,7 +74,7 @@ var avx512 = kernels{
 }
 
 var avx2 = kernels{
-	level: AVX2, vec: avx2Vec, delta: deltaAVX2, scoresMany: scoresManyAVX2, mixMany: mixManyAVX2,
+	level: AVX2, vec: avx2Vec, delta: deltaAVX2, scoresMany: scoresManyAVX2, mixMany: mixManyAVX2, slab: slabs256,
 	many:    many256(),
 	records: true, quantize: quantize256,
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},
@@ -262,7 +262,7 @@ func many256() (m [typeCount]slabKernels) {
 }
 
 var avxvnni = kernels{
-	level: AVXVNNI, vec: avx2Vec, delta: deltaAVX2, scoresMany: scoresManyAVX2, mixMany: mixManyAVX2,
+	level: AVXVNNI, vec: avx2Vec, delta: deltaAVX2, scoresMany: scoresManyAVX2, mixMany: mixManyAVX2, slab: slabsVNNI,
 	many:    manyVNNI(),
 	records: true, quantize: quantize256,
 	floats: [BF16 + 1]func(*gemv){F32: rowsF32x256, F16: rowsF16x256, BF16: rowsBF16x256},

@@ -8,5 +8,5 @@ func machineLevels() []*kernels {
 	if !cpu.ARM64.HasASIMDDP {
 		return nil
 	}
-	return []*kernels{{level: NEON, dot: neonDots, vec: plainVec}}
+	return []*kernels{{level: NEON, dot: neonDots, vec: plainVec, slab: plainSlabs}}
 }

@@ -90,13 +90,9 @@ type work struct {
 	slabs  [][64]byte
 	recs   []record // activation rows brought together
 
-	// attendmany.go
-	attend8 attend8
-	wholes  []whole8
-	weights []rows8
-	last    []byte                     // the last rows of a call, and zeros after them
-	results []float32                  // of those
-	at      [4]struct{ row, rows int } // where slabs begin, and their rows
+	at [4]struct{ row, rows int } // where slabs begin, and their rows
+
+	cached slabWork // attendslab.go
 }
 
 var works [64]atomic.Pointer[work]

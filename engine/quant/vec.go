@@ -129,8 +129,6 @@ type vecOps struct {
 	toF16       func(dst []uint16, x []float32)
 	scoresF16   func(dst, q []float32, k []uint16, stride int)
 	mixF16      func(dst, p []float32, v []uint16, stride int)
-	fromCache8  func(dst []float32, src []byte, ahead uintptr)
-	fromCache4  func(dst []float32, src []byte, ahead uintptr)
 	sweep       func(b []byte) uint64
 }
 
@@ -144,7 +142,7 @@ var plainVec = vecOps{
 	exp: plainExp, sigmoid: plainSigmoid, silu: plainSiLU, swiGLU: plainSwiGLU, geGLU: plainGeGLU,
 	max: plainMax, expSum: plainExpSum,
 	toF16: plainToF16, scoresF16: plainScoresF16, mixF16: plainMixF16,
-	fromCache8: plainFromCache8, fromCache4: plainFromCache4, sweep: plainSweep,
+	sweep: plainSweep,
 }
 
 func plainDotF32(a, b []float32) float32 {

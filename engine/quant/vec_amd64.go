@@ -13,7 +13,7 @@ var avx2Vec = vecOps{
 	exp: expAVX2, sigmoid: sigmoidAVX2, silu: siluAVX2, swiGLU: swiGLUAVX2, geGLU: geGLUAVX2,
 	max: maxAVX2, expSum: expSumAVX2,
 	toF16: toF16AVX2, scoresF16: scoresF16AVX2, mixF16: mixF16AVX2,
-	fromCache8: fromCache8AVX2, fromCache4: fromCache4AVX2, sweep: sweepAVX2,
+	sweep: sweepAVX2,
 }
 
 //go:noescape

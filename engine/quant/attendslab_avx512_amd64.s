@@ -1,0 +1,297 @@
+#include "go_asm.h"
+#include "textflag.h"
+#include "attendslab_avx512_amd64.h"
+
+// Attention over slabs of cached rows on AVX-512 with VNNI (attendslab.go).
+
+// WHOLE brings 16 floats times Z28 to whole numbers: high bytes to hi, low ones to
+// lo, the numbers added to Z30. Z27 is 128 in each lane.
+#define WHOLE(z, x, hi, lo) \
+	VMULPS Z28, z, z; \
+	VCVTPS2DQ z, z; \
+	VPADDD z, Z30, Z30; \
+	VPADDD Z27, z, Z29; \
+	VPSRAD $8, Z29, Z29; \
+	VPMOVDB Z29, x; \
+	VMOVDQU x, hi; \
+	VPSLLD $8, Z29, Z29; \
+	VPSUBD Z29, z, z; \
+	VPMOVDB z, x; \
+	VMOVDQU x, lo
+
+// BYTES brings 16 floats times Z28 to bytes, the numbers added to Z30.
+#define BYTES(z, x, to) \
+	VMULPS Z28, z, z; \
+	VCVTPS2DQ z, z; \
+	VPADDD z, Z30, Z30; \
+	VPMOVDB z, x; \
+	VMOVDQU x, to
+
+#define WHOLE4 \
+	WHOLE(Z0, X4, slabQuery_high(BX), slabQuery_low(BX)); \
+	WHOLE(Z1, X4, (slabQuery_high+16)(BX), (slabQuery_low+16)(BX)); \
+	WHOLE(Z2, X4, (slabQuery_high+32)(BX), (slabQuery_low+32)(BX)); \
+	WHOLE(Z3, X4, (slabQuery_high+48)(BX), (slabQuery_low+48)(BX))
+#define BYTES4 \
+	BYTES(Z0, X4, slabQuery_high(BX)); \
+	BYTES(Z1, X4, (slabQuery_high+16)(BX)); \
+	BYTES(Z2, X4, (slabQuery_high+32)(BX)); \
+	BYTES(Z3, X4, (slabQuery_high+48)(BX))
+
+// A sum of nothings is zero, unless one of them is infinite or no number: X25.
+#define QUERIES(most, NUMBERS) \
+	MOVQ a+0(FP), DI; \
+	MOVQ slabCall_p(DI), SI; \
+	MOVQ slabCall_x(DI), BX; \
+	MOVQ slabCall_nq(DI), CX; \
+	VPBROADCASTD whole<>+8(SB), Z27; \
+	VPBROADCASTD whole<>+4(SB), Z26; \
+one: \
+	VMOVUPS (SI), Z0; \
+	VMOVUPS 64(SI), Z1; \
+	VMOVUPS 128(SI), Z2; \
+	VMOVUPS 192(SI), Z3; \
+	VPANDD Z26, Z0, Z4; \
+	VPANDD Z26, Z1, Z5; \
+	VPANDD Z26, Z2, Z6; \
+	VPANDD Z26, Z3, Z7; \
+	VMAXPS Z5, Z4, Z31; \
+	VMAXPS Z7, Z6, Z30; \
+	VMAXPS Z30, Z31, Z31; \
+	VPXORD Z29, Z29, Z29; \
+	VMULPS Z29, Z4, Z4; \
+	VMULPS Z29, Z5, Z5; \
+	VMULPS Z29, Z6, Z6; \
+	VMULPS Z29, Z7, Z7; \
+	VADDPS Z5, Z4, Z4; \
+	VADDPS Z7, Z6, Z6; \
+	VADDPS Z6, Z4, Z30; \
+	TOTAL(VADDPS); \
+	VMOVAPS X30, X25; \
+	LARGEST(VMAXPS); \
+	SCALE(most); \
+	VADDSS X25, X31, X31; \
+	VMOVSS X31, slabQuery_scale(BX); \
+	VPXORD Z30, Z30, Z30; \
+	NUMBERS; \
+	TOTAL(VPADDD); \
+	VCVTDQ2PS X30, X29; \
+	VMULSS X31, X29, X29; \
+	VMOVSS X29, slabQuery_offset(BX); \
+	VPSLLD $7, X30, X30; \
+	VPXORD X29, X29, X29; \
+	VPSUBD X30, X29, X30; \
+	VMOVD X30, slabQuery_less(BX); \
+	ADDQ slabCall_ldp(DI), SI; \
+	ADDQ $slabQuery__size, BX; \
+	DECQ CX; \
+	JNZ one; \
+	VZEROUPPER; \
+	RET
+
+// func query8x512(a *slabCall)
+TEXT ·query8x512(SB), NOSPLIT, $0-8
+	QUERIES(0, WHOLE4)
+
+// func query4x512(a *slabCall)
+TEXT ·query4x512(SB), NOSPLIT, $0-8
+	QUERIES(20, BYTES4)
+
+// FOUR multiplies four values of each of 16 rows with those of a query.
+#define FOUR(j, z, hi, lo) \
+	VPDPBUSD.BCST (slabQuery_high+4*j)(BX), z, hi; \
+	VPDPBUSD.BCST (slabQuery_low+4*j)(BX), z, lo
+#define FOUR_4(j, z, sum) VPDPBUSD.BCST (slabQuery_high+4*j)(BX), z, sum
+
+#define FETCH \
+	MOVQ slabCall_lines(DI), R14; \
+fetch: \
+	PREFETCHT1 (R15); \
+	ADDQ $64, R15; \
+	DECQ R14; \
+	JNZ fetch
+
+// SCORES is the walk over slabs, groups and queries. LOAD brings 64 values of 16
+// rows as bytes without sign to Z0-Z15, four by four, and scales to Z24; TIMES
+// leaves the scores of a query for them in Z20.
+#define SCORES(LOAD, TIMES) \
+	MOVQ a+0(FP), DI; \
+	MOVQ slabCall_slabs(DI), SI; \
+	MOVQ slabCall_count(DI), DX; \
+	MOVQ slabCall_groups(DI), R10; \
+	MOVQ slabCall_dst(DI), R8; \
+	MOVQ slabCall_fetch(DI), R11; \
+	MOVQ slabCall_ldd(DI), R13; \
+	VPBROADCASTD whole<>+12(SB), Z30; \
+	VPBROADCASTD whole<>+40(SB), Z31; \
+slab: \
+	XORL R12, R12; \
+	MOVQ slabCall_x(DI), BX; \
+	MOVQ R11, R15; \
+	KXORW K2, K2, K2; \
+group: \
+	LOAD; \
+	MOVQ R8, AX; \
+	MOVQ slabCall_nq(DI), CX; \
+query: \
+	FETCH; \
+	TIMES; \
+	VMOVUPS.Z (AX), K2, Z21; \
+	VADDPS Z20, Z21, Z21; \
+	VMOVUPS Z21, (AX); \
+	ADDQ R13, AX; \
+	ADDQ $slabQuery__size, BX; \
+	DECQ CX; \
+	JNZ query; \
+	KXNORW K2, K2, K2; \
+	INCQ R12; \
+	CMPQ R12, R10; \
+	JB group; \
+	ADDQ $64, R8; \
+	ADDQ slabCall_size(DI), SI; \
+	ADDQ slabCall_size(DI), R11; \
+	DECQ DX; \
+	JNZ slab; \
+	VZEROUPPER; \
+	RET
+
+#define LOAD8 \
+	MOVQ R10, R9; \
+	SHLQ $5, R9; \
+	MOVQ R12, R14; \
+	SHLQ $10, R14; \
+	ADDQ R14, R9; \
+	ADDQ SI, R9; \
+	MOVQ R12, R14; \
+	SHLQ $5, R14; \
+	VCVTPH2PS (SI)(R14*1), Z24; \
+	VPXORD 0(R9), Z30, Z0; \
+	VPXORD 64(R9), Z30, Z1; \
+	VPXORD 128(R9), Z30, Z2; \
+	VPXORD 192(R9), Z30, Z3; \
+	VPXORD 256(R9), Z30, Z4; \
+	VPXORD 320(R9), Z30, Z5; \
+	VPXORD 384(R9), Z30, Z6; \
+	VPXORD 448(R9), Z30, Z7; \
+	VPXORD 512(R9), Z30, Z8; \
+	VPXORD 576(R9), Z30, Z9; \
+	VPXORD 640(R9), Z30, Z10; \
+	VPXORD 704(R9), Z30, Z11; \
+	VPXORD 768(R9), Z30, Z12; \
+	VPXORD 832(R9), Z30, Z13; \
+	VPXORD 896(R9), Z30, Z14; \
+	VPXORD 960(R9), Z30, Z15
+
+#define TIMES8 \
+	VPBROADCASTD slabQuery_less(BX), Z16; \
+	VPXORD Z17, Z17, Z17; \
+	VPXORD Z18, Z18, Z18; \
+	VPXORD Z19, Z19, Z19; \
+	FOUR(0, Z0, Z17, Z16); \
+	FOUR(1, Z1, Z18, Z19); \
+	FOUR(2, Z2, Z17, Z16); \
+	FOUR(3, Z3, Z18, Z19); \
+	FOUR(4, Z4, Z17, Z16); \
+	FOUR(5, Z5, Z18, Z19); \
+	FOUR(6, Z6, Z17, Z16); \
+	FOUR(7, Z7, Z18, Z19); \
+	FOUR(8, Z8, Z17, Z16); \
+	FOUR(9, Z9, Z18, Z19); \
+	FOUR(10, Z10, Z17, Z16); \
+	FOUR(11, Z11, Z18, Z19); \
+	FOUR(12, Z12, Z17, Z16); \
+	FOUR(13, Z13, Z18, Z19); \
+	FOUR(14, Z14, Z17, Z16); \
+	FOUR(15, Z15, Z18, Z19); \
+	VPADDD Z18, Z17, Z17; \
+	VPADDD Z19, Z16, Z16; \
+	VPSLLD $8, Z17, Z17; \
+	VPADDD Z17, Z16, Z16; \
+	VCVTDQ2PS Z16, Z16; \
+	VMULPS.BCST slabQuery_scale(BX), Z24, Z20; \
+	VMULPS Z16, Z20, Z20
+
+#define LOAD4 \
+	MOVQ R10, R9; \
+	SHLQ $6, R9; \
+	MOVQ R12, R14; \
+	SHLQ $9, R14; \
+	ADDQ R14, R9; \
+	ADDQ SI, R9; \
+	MOVQ R12, R14; \
+	SHLQ $5, R14; \
+	VCVTPH2PS (SI)(R14*1), Z24; \
+	ADDQ SI, R14; \
+	MOVQ R10, AX; \
+	SHLQ $5, AX; \
+	VCVTPH2PS (R14)(AX*1), Z25; \
+	VMOVDQU64 0(R9), Z0; \
+	VPSRLW $4, Z0, Z1; \
+	VPANDD Z31, Z0, Z0; \
+	VPANDD Z31, Z1, Z1; \
+	VMOVDQU64 64(R9), Z2; \
+	VPSRLW $4, Z2, Z3; \
+	VPANDD Z31, Z2, Z2; \
+	VPANDD Z31, Z3, Z3; \
+	VMOVDQU64 128(R9), Z4; \
+	VPSRLW $4, Z4, Z5; \
+	VPANDD Z31, Z4, Z4; \
+	VPANDD Z31, Z5, Z5; \
+	VMOVDQU64 192(R9), Z6; \
+	VPSRLW $4, Z6, Z7; \
+	VPANDD Z31, Z6, Z6; \
+	VPANDD Z31, Z7, Z7; \
+	VMOVDQU64 256(R9), Z8; \
+	VPSRLW $4, Z8, Z9; \
+	VPANDD Z31, Z8, Z8; \
+	VPANDD Z31, Z9, Z9; \
+	VMOVDQU64 320(R9), Z10; \
+	VPSRLW $4, Z10, Z11; \
+	VPANDD Z31, Z10, Z10; \
+	VPANDD Z31, Z11, Z11; \
+	VMOVDQU64 384(R9), Z12; \
+	VPSRLW $4, Z12, Z13; \
+	VPANDD Z31, Z12, Z12; \
+	VPANDD Z31, Z13, Z13; \
+	VMOVDQU64 448(R9), Z14; \
+	VPSRLW $4, Z14, Z15; \
+	VPANDD Z31, Z14, Z14; \
+	VPANDD Z31, Z15, Z15
+
+#define TIMES4 \
+	VPXORD Z16, Z16, Z16; \
+	VPXORD Z17, Z17, Z17; \
+	VPXORD Z18, Z18, Z18; \
+	VPXORD Z19, Z19, Z19; \
+	FOUR_4(0, Z0, Z16); \
+	FOUR_4(1, Z1, Z17); \
+	FOUR_4(2, Z2, Z18); \
+	FOUR_4(3, Z3, Z19); \
+	FOUR_4(4, Z4, Z16); \
+	FOUR_4(5, Z5, Z17); \
+	FOUR_4(6, Z6, Z18); \
+	FOUR_4(7, Z7, Z19); \
+	FOUR_4(8, Z8, Z16); \
+	FOUR_4(9, Z9, Z17); \
+	FOUR_4(10, Z10, Z18); \
+	FOUR_4(11, Z11, Z19); \
+	FOUR_4(12, Z12, Z16); \
+	FOUR_4(13, Z13, Z17); \
+	FOUR_4(14, Z14, Z18); \
+	FOUR_4(15, Z15, Z19); \
+	VPADDD Z18, Z17, Z17; \
+	VPADDD Z19, Z16, Z16; \
+	VPADDD Z17, Z16, Z16; \
+	VCVTDQ2PS Z16, Z16; \
+	VMULPS.BCST slabQuery_scale(BX), Z24, Z20; \
+	VMULPS.BCST slabQuery_offset(BX), Z25, Z21; \
+	VMULPS Z16, Z20, Z20; \
+	VADDPS Z21, Z20, Z20
+
+// func scores8x512(a *slabCall)
+TEXT ·scores8x512(SB), NOSPLIT, $0-8
+	SCORES(LOAD8, TIMES8)
+
+// func scores4x512(a *slabCall)
+TEXT ·scores4x512(SB), NOSPLIT, $0-8
+	SCORES(LOAD4, TIMES4)
