@@ -65,6 +65,10 @@ func fromEngine(err error) *httpError {
 		h = fail(http.StatusInternalServerError, wire.CodeRepeating, "", "%v", err)
 		h.e.Next = "ask again with a higher temperature, or check the pack"
 		return h
+	case errors.Is(err, engine.ErrCardLost):
+		h = fail(http.StatusInternalServerError, wire.CodeCardLost, "", "%v", err)
+		h.e.Next = "load the pack again without this card, or when the card works again"
+		return h
 	case errors.Is(err, errMemory):
 		h = fail(http.StatusServiceUnavailable, wire.CodeMemory, "", "%v, so the answer was ended; its text so far is kept", err)
 		h.e.Next = "close other programs, or use a smaller context or pack"

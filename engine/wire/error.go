@@ -28,6 +28,7 @@ const (
 	CodeTemplate    = "template_error"
 	CodeNotFinite   = "not_finite"
 	CodeRepeating   = "repeating"
+	CodeCardLost    = "card_lost"
 	CodeStopping    = "shutting_down"
 	CodeLoading     = "loading"
 	CodeMemory      = "insufficient_memory"
