@@ -127,6 +127,7 @@ func (l *frameLayout) MinSize([]fyne.CanvasObject) fyne.Size {
 // show puts a page into the frame.
 func (f *frame) show(e entry, p page) {
 	f.rail.Select(e.id)
+	f.toasts.SetLow(e.id != "chat")
 	f.stack.Objects = []fyne.CanvasObject{p.object()}
 	widget.Relayout(f.stack)
 	f.actions.Objects = nil

@@ -126,12 +126,20 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 	if p.Fits && len(p.Speed.Terms) > 0 {
 		rows := [][]string{}
 		for _, t := range p.Speed.Terms {
-			rows = append(rows, []string{capital(t.Name), tr("%.1f ms", t.Ms), t.Why})
+			rows = append(rows, []string{termName(t.Name), tr("%.1f ms", t.Ms), t.Why})
 		}
 		d.section(tr("Where the time of a token goes"), grid([]string{tr("part"), tr("time"), tr("why")}, rows, 1))
 	}
 	d.alternatives(e, p)
 	d.rates(e, p)
+}
+
+// termName is what a part of a token's time is called.
+func termName(s string) string {
+	if s == "cpu" {
+		return tr("CPU")
+	}
+	return first(s)
 }
 
 // rates says how fast the machine is taken to be, and has it measured.

@@ -30,6 +30,7 @@ type packDetail struct {
 	planErr error
 	health  catalog.Health
 	asked   bool
+	asks    int // readings begun; the last one counts
 }
 
 // packWatcher is told when the list or a detail changed.
@@ -104,6 +105,15 @@ func (l *packList) detail(e catalog.Entry) *packDetail {
 	return d
 }
 
+// allAgain makes the plans of all packs anew that are shown.
+func (l *packList) allAgain() {
+	for _, e := range l.entries {
+		if d := l.details[e.Path]; d != nil && d.asked {
+			l.again(e)
+		}
+	}
+}
+
 // again reads a pack's plan anew, for other settings or another machine.
 func (l *packList) again(e catalog.Entry) {
 	d := l.detail(e)
@@ -116,6 +126,8 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 	var p plan.Plan
 	var infoErr, planErr error
 	wishes := l.a.wishes(e)
+	d.asks++
+	ask := d.asks
 	l.a.slowly(func() error {
 		h = l.a.deps.Packs.Health(e)
 		if h.Status == catalog.Gone {
@@ -127,11 +139,17 @@ func (l *packList) read(e catalog.Entry, d *packDetail) {
 		p, planErr = l.a.deps.Packs.Plan(context.Background(), e, wishes)
 		return nil
 	}, func(error) {
+		if ask != d.asks {
+			return // asked again since, with other settings
+		}
 		d.health, d.infoErr, d.planErr = h, infoErr, planErr
 		if infoErr == nil && h.Status != catalog.Gone {
 			d.info = &info
 		}
-		if planErr == nil && p.Words != "" {
+		switch {
+		case planErr != nil:
+			d.plan = nil // the one before was for other settings
+		case p.Words != "":
 			d.plan = &p
 		}
 		l.changed()

@@ -98,13 +98,7 @@ func (p *packsPage) packsChanged() { p.draw() }
 
 func (p *packsPage) engineChanged(EngineState) { p.draw() }
 
-func (p *packsPage) machineChanged() {
-	for _, e := range p.a.packs.entries {
-		if d := p.a.packs.details[e.Path]; d != nil && d.asked {
-			p.a.packs.again(e)
-		}
-	}
-}
+func (p *packsPage) machineChanged() { p.a.packs.allAgain() }
 
 func (p *packsPage) marks() {
 	for i, f := range packFilters {

@@ -284,3 +284,42 @@ func TestChoosePlacement(t *testing.T) {
 		}
 	}
 }
+
+// A limit is for every pack: all plans that are shown are made anew. One that
+// does not fit then says by how much, and no rate.
+func TestLimitChangesEveryPlan(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.packsPage()
+	const big = "Qwen3-30B-A3B-Q4_K_M"
+	pl := r.packs.plans[big]
+	pl.Fits, pl.Short = false, []plan.Short{{Where: "RAM", Bytes: 3 * gib, Why: "weights"}}
+	r.packs.plans[big] = pl
+	r.a.change(func(s *Settings) { s.RAMLimit = 1; r.a.replan() })
+	r.pump()
+	for _, name := range []string{"starter", big} {
+		r.packs.mu.Lock()
+		w := r.packs.wished[name]
+		r.packs.mu.Unlock()
+		if w.RAMCap != gib {
+			t.Errorf("the plan of %s was asked for with a limit of %d bytes", name, w.RAMCap)
+		}
+	}
+	p.open(big)
+	settle(r.a.win)
+	shot(t, r.a.win, "packs-refused")
+	got := texts(p.detail.body)
+	if !strings.Contains(got, "Why it does not fit") || !strings.Contains(got, "RAM is short by 3.0 GiB") {
+		t.Errorf("the details say\n%s", got)
+	}
+	above, _, _ := strings.Cut(got, "Where it can live")
+	if strings.Contains(above, "tok/s") || strings.Contains(above, "Where the time of a token goes") {
+		t.Errorf("what does not fit has a rate:\n%s", above)
+	}
+	// A plan that cannot be made does not leave the one before standing.
+	delete(r.packs.plans, big)
+	r.a.replan()
+	r.pump()
+	if d := r.a.packs.details[p.cards[big].path]; d.plan != nil || d.planErr == nil {
+		t.Errorf("an old plan stands beside %v", d.planErr)
+	}
+}

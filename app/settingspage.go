@@ -335,14 +335,10 @@ func guardSetting() setting {
 	}, func(s *Settings) bool { return s.Guard != "" && s.Guard != "daily" }, func(s *Settings) { s.Guard = "" }}
 }
 
-// replan has the plan of the pack in use made anew, and says that a running
-// engine keeps the old one.
+// replan has the plans made anew, and says that a running engine keeps the old
+// one.
 func (a *App) replan() {
-	e, ok := a.packs.current()
-	if !ok {
-		return
-	}
-	a.packs.again(e)
+	a.packs.allAgain()
 	if a.engine.Phase == EngineReady {
 		a.frame.toasts.Push(widget.Toast{State: widget.StateInfo, Text: tr("The running engine keeps its settings until it is started again."), Button: tr("Start again"), Do: a.startLast})
 	}

@@ -18,7 +18,7 @@ type Toast struct {
 	For    time.Duration
 }
 
-// Toasts is the layer that holds toasts, at the lower right of the window.
+// Toasts is the layer that holds toasts, at the right of the window.
 type Toasts struct {
 	fynewidget.BaseWidget
 	shown []*toastCard
@@ -40,7 +40,7 @@ func NewToasts() *Toasts {
 		timer := time.AfterFunc(d, func() { fyne.Do(f) })
 		return func() { timer.Stop() }
 	}}
-	t.box = &fyne.Container{Layout: toastLayout{}}
+	t.box = &fyne.Container{Layout: &toastLayout{}}
 	t.ExtendBaseWidget(t)
 	return t
 }
@@ -132,23 +132,42 @@ func (t *Toasts) CreateRenderer() fyne.WidgetRenderer {
 	return fynewidget.NewSimpleRenderer(t.box)
 }
 
-// toastLayout stacks cards downwards from below the heading at the right, the
-// newest first: the lower right is where a message is written and sent.
-type toastLayout struct{}
+// SetLow puts the cards to the lower right, where they hide least, or with false
+// below the heading: where a message is written and sent, the lower right is taken.
+func (t *Toasts) SetLow(on bool) {
+	l := t.box.Layout.(*toastLayout)
+	if l.low != on {
+		l.low = on
+		t.box.Refresh()
+	}
+}
 
-func (toastLayout) Layout(objs []fyne.CanvasObject, s fyne.Size) {
+// toastLayout stacks cards downwards from below the heading at the right, the
+// newest first, or upwards from above the status line.
+type toastLayout struct{ low bool }
+
+func (l *toastLayout) Layout(objs []fyne.CanvasObject, s fyne.Size) {
 	y := float32(60)
+	if l.low {
+		y = s.Height - 44
+	}
 	for i := len(objs) - 1; i >= 0; i-- {
 		o := objs[i]
 		w := min(420, s.Width-32)
 		h := HeightAt(o, w)
 		o.Resize(fyne.NewSize(w, h))
+		if l.low {
+			y -= h
+			o.Move(fyne.NewPos(s.Width-w-16, y))
+			y -= 8
+			continue
+		}
 		o.Move(fyne.NewPos(s.Width-w-16, y))
 		y += h + 8
 	}
 }
 
-func (toastLayout) MinSize([]fyne.CanvasObject) fyne.Size { return fyne.Size{} }
+func (*toastLayout) MinSize([]fyne.CanvasObject) fyne.Size { return fyne.Size{} }
 
 type toastCard struct {
 	fynewidget.BaseWidget
