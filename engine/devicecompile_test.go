@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,5 +79,45 @@ func TestCancelCompiling(t *testing.T) {
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnitsFail: prompts run without matrix units whose kernels cannot be made, and
+// telemetry says so.
+func TestUnitsFail(t *testing.T) {
+	path := tinySpec{arch: "llama", seed: 3, half: "attn_v"}.write(t)
+	for _, fails := range []string{"", "halve"} {
+		c := newFakeCard()
+		c.nvidia = 90
+		d := c.open(t)
+		c.Break(compute.Fault{BuildFails: fails})
+		p, err := OpenPack(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		m, err := Load(context.Background(), p, Options{Devices: []*compute.Device{d}, Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		slow := m.Telemetry().Device.Slow
+		if fails == "" && len(slow) > 0 || fails != "" && (len(slow) != 1 || !strings.Contains(slow[0], "without the matrix units of fake card 0") || !strings.Contains(slow[0], "halve") || strings.Contains(slow[0], "\n")) {
+			t.Errorf("%q does not build: %q", fails, slow)
+		}
+		s, err := m.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answerOn(s, faultPrompt); err != nil {
+			t.Errorf("%q does not build: %v", fails, err)
+		}
+		s.Close()
+		c.mu.Lock()
+		plain, halved := c.launches["matmul"]+c.launches["matmul_few"], c.launches["halve_floats"]+c.launches["halve_rounded"]
+		c.mu.Unlock()
+		if (halved > 0) != (fails == "") || fails != "" && plain == 0 {
+			t.Errorf("%q does not build: %d plain tiles, %d rows made halves", fails, plain, halved)
+		}
 	}
 }

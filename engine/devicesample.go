@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"fmt"
+	"strings"
+)
+
 // DeviceSample is the part of the devices in a Sample. Bytes are of device
 // memory. Times are milliseconds a layer, means since load, of decode and
 // prefill together: the device as the host sees it, the CPU with routed experts,
@@ -21,6 +26,9 @@ type DeviceSample struct {
 	// OnCPU says which parts of those layers the CPU computes, and why; empty: none.
 	OnCPU []string
 
+	// Slow says what runs slower than the cards could run it, and why; empty: nothing.
+	Slow []string
+
 	Check string // what check mode has found; empty: it is off
 
 	Each []DeviceUse // the devices in use, in the order of their layers
@@ -40,6 +48,20 @@ func (m *Model) OnCPU() []string {
 		return nil
 	}
 	return m.cards.onCPU
+}
+
+// Slow says what runs slower than the cards in use could run it, and why.
+func (m *Model) Slow() (out []string) {
+	if m.cards == nil {
+		return nil
+	}
+	for _, r := range m.cards.runs {
+		if err := r.set.UnitsProblem(); err != nil {
+			why, _, _ := strings.Cut(err.Error(), "\n") // a compiler's words may follow
+			out = append(out, fmt.Sprintf("prompts run without the matrix units of %s: %s", r.dev.Info(), why))
+		}
+	}
+	return out
 }
 
 // layerTimes are the sums since load; since gives means a layer of steps passes.
@@ -65,7 +87,7 @@ func (m *Model) deviceSample() DeviceSample {
 		return DeviceSample{Why: m.noCard}
 	}
 	s := DeviceSample{Name: c.names(), Layers: len(m.layers) - c.first, CPUExperts: c.experts, KV: c.kv.Load()}
-	s.OnCPU = c.onCPU
+	s.OnCPU, s.Slow = c.onCPU, m.Slow()
 	if rep, ok := m.Check(); ok {
 		s.Check = rep.String()
 	}

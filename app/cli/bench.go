@@ -191,7 +191,7 @@ func (p *Program) bench(ctx context.Context, arg string, l loadFlags, o engine.B
 	for _, x := range m.Placed() {
 		fmt.Fprintln(p.Err, "outcrop: "+x.String())
 	}
-	for _, n := range m.OnCPU() {
+	for _, n := range append(m.OnCPU(), m.Slow()...) {
 		fmt.Fprintln(p.Err, "outcrop: "+n)
 	}
 	if d := m.Telemetry().Device; l.parts != nil && d.Layers == 0 {

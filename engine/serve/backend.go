@@ -83,7 +83,7 @@ func load(ctx context.Context, p *engine.Pack, sp Spec) (*Backend, error) {
 		m.Close()
 		return nil, err
 	}
-	notes = append(notes, m.OnCPU()...)
+	notes = append(append(notes, m.OnCPU()...), m.Slow()...)
 	info := p.Info()
 	b := &Backend{
 		Name: sp.Name, Tokenizer: tok, Template: tpl, Session: sess, Telemetry: m.Telemetry, Residency: m.Residency, Wanted: o.Device, Idle: idleReason(o.Device, o.KernelCache, o.Plan),

@@ -268,7 +268,7 @@ func (s *Server) engineNow() wire.Engine {
 	if d := t.Device; d.DeviceMs > 0 {
 		e.LayerTimes = &wire.Layers{Count: d.Layers, CardMS: d.DeviceMs, CPUMS: d.CPUMs, WaitMS: d.WaitMs}
 	}
-	e.OnCPU, e.Check = t.Device.OnCPU, t.Device.Check
+	e.OnCPU, e.Slow, e.Check = t.Device.OnCPU, t.Device.Slow, t.Device.Check
 	e.Use = wire.Use{Weights: t.Weights, KV: t.KV, Scratch: t.Scratch, Relaid: t.Relaid}
 	if e.Phase != "decode" {
 		// Rates are those of now: while nothing is decoded, none is.

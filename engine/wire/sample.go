@@ -55,7 +55,9 @@ type Engine struct {
 	DeviceWanted string  `json:"device_wanted,omitempty"` // cpu, auto, or names with commas
 	LayerTimes   *Layers `json:"layer_times,omitempty"`   // nil while no card computes
 	// OnCPU says which parts of the layers on cards the CPU computes, and why.
-	OnCPU  []string `json:"on_cpu,omitempty"`
+	OnCPU []string `json:"on_cpu,omitempty"`
+	// Slow says what runs slower than the cards could run it, and why.
+	Slow   []string `json:"slow,omitempty"`
 	Check  string   `json:"check,omitempty"` // what check mode has found; empty: it is off
 	Queue  int      `json:"queue"`           // requests waiting
 	Active int      `json:"active"`          // requests running: 0 or 1

@@ -114,6 +114,7 @@ var lightSteps = []lightStep{
 	}},
 	{"kernels", "every kernel against the Go reference", kernels},
 	{"repeat", "the same kernel gives the same bytes", repeat},
+	{"units", "small products on matrix units", units},
 	{"bandwidth", "host to device and back", bandwidth},
 	{"launch", "launch and read-back", launch},
 	{"together", "an allocation on every card, one context each", together},

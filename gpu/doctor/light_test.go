@@ -250,3 +250,30 @@ func TestTogether(t *testing.T) {
 		t.Errorf("cards that share memory: %+v", r)
 	}
 }
+
+// withUnits is a device that knows of matrix units.
+type withUnits struct {
+	Device
+	words string
+	err   error
+}
+
+func (w withUnits) Units(context.Context) (string, error) { return w.words, w.err }
+
+// TestLightUnits: the step for matrix units counts where there are some.
+func TestLightUnits(t *testing.T) {
+	for _, c := range []struct {
+		dev           Device
+		passed, total int
+	}{
+		{CPU(gpu.Machine{}), 0, 0},
+		{withUnits{CPU(gpu.Machine{}), "", nil}, 0, 0},
+		{withUnits{CPU(gpu.Machine{}), "all right", nil}, 1, 1},
+		{withUnits{CPU(gpu.Machine{}), "", errors.New("wrong products")}, 0, 1},
+	} {
+		s := units(context.Background(), &lightRun{d: c.dev})
+		if s.Passed != c.passed || s.Total != c.total || (s.Skipped != "") != (c.total == 0) {
+			t.Errorf("%d of %d, %q, %q; want %d of %d", s.Passed, s.Total, s.Detail, s.Skipped, c.passed, c.total)
+		}
+	}
+}

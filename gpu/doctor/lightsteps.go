@@ -241,6 +241,28 @@ func repeat(ctx context.Context, r *lightRun) StepResult {
 	return check(len(ks), errs, fmt.Sprintf("%d kernels, %d runs each, all equal", len(ks), r.o.Repeat))
 }
 
+// unitsDevice is a Device that knows of matrix units. words is empty when it has none; err
+// says that the device computes wrongly there, and would do so unnoticed.
+type unitsDevice interface {
+	Units(ctx context.Context) (words string, err error)
+}
+
+// units multiplies on matrix units, which prompts use.
+func units(ctx context.Context, r *lightRun) StepResult {
+	d, ok := r.d.(unitsDevice)
+	if !ok {
+		return skip("this device has none that kernels know")
+	}
+	words, err := d.Units(ctx)
+	switch {
+	case err != nil:
+		return check(1, []error{err}, "")
+	case words == "":
+		return skip("this device has none that kernels know")
+	}
+	return check(1, nil, words)
+}
+
 // bandwidth times copies of 64 MiB, the best of five.
 func bandwidth(ctx context.Context, r *lightRun) StepResult {
 	n := 64 * mib

@@ -64,6 +64,24 @@ func (v *device) Driver() string {
 	return i.Driver + ": " + s
 }
 
+// Units multiplies on matrix units. Those that the engine does not try by itself must be
+// right; without the others prompts are slower.
+func (v *device) Units(ctx context.Context) (words string, err error) {
+	if v.set == nil {
+		return "", ctx.Err()
+	}
+	there, err := v.set.ProveUnits()
+	switch {
+	case !there:
+		return "", nil
+	case err == nil:
+		return "all right", nil
+	case v.d.Info().Features.Nvidia > 0:
+		return "", fmt.Errorf("matrix units: %w", err)
+	}
+	return fmt.Sprintf("not used, prompts are slower: %v", err), nil
+}
+
 func (v *device) PCI() gpu.PCI { return gpu.PCI(v.d.Info().PCI) }
 
 // Memory is what is free, so that nobody else's memory is counted on.

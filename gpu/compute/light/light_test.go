@@ -74,3 +74,34 @@ func TestBrokenCard(t *testing.T) {
 		t.Errorf("a lost card: %v, want ErrLost with its name", err)
 	}
 }
+
+// TestUnits: wrong products on matrix units, and kernels of theirs that cannot be made,
+// are told; a device without any has nothing to tell.
+func TestUnits(t *testing.T) {
+	f := &compute.Fake{Other: func(*compute.FakeCall) error { return nil }} // computes nothing
+	for _, c := range []struct {
+		nvidia int
+		fault  compute.Fault
+		says   string
+	}{{0, compute.Fault{}, ""}, {90, compute.Fault{}, "wrong products"}, {90, compute.Fault{BuildFails: "half_f16"}, "as ordered"}} {
+		infos, _ := f.Devices()
+		infos[0].Features.Nvidia = c.nvidia
+		d, err := compute.Open(f, infos[0], compute.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := light.New(d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Break(c.fault)
+		words, err := v.(interface {
+			Units(context.Context) (string, error)
+		}).Units(context.Background())
+		if c.says == "" && (words != "" || err != nil) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("capability %d, %q does not build: %q, %v; want %q", c.nvidia, c.fault.BuildFails, words, err, c.says)
+		}
+		f.Break(compute.Fault{})
+		d.Close()
+	}
+}

@@ -40,10 +40,23 @@ func (s *Set) proven() bool {
 	first := s.tryUnits
 	s.tryUnits = false
 	s.mu.Unlock()
-	if first && !s.unitsRight() {
-		s.noUnits(errors.New("the matrix units of this device gave wrong products; prompts are slower without them"))
+	if first {
+		if err := s.tryProducts(); err != nil {
+			s.noUnits(err)
+		}
 	}
 	return s.units()
+}
+
+// ProveUnits multiplies on the matrix units of the device and says whether the
+// products were right; there is false when it has none that kernels know.
+func (s *Set) ProveUnits() (there bool, err error) {
+	s.mu.Lock()
+	s.tryUnits = s.matrixUnits
+	there = s.matrixUnits || s.unitsErr != nil
+	s.mu.Unlock()
+	s.proven()
+	return there, s.UnitsProblem()
 }
 
 // noUnits turns matrix units off. A driver without a compiler has no kernels for
@@ -80,25 +93,32 @@ func (s *Set) UnitsProblem() error {
 	return s.unitsErr
 }
 
-func (s *Set) unitsRight() bool {
+// errWrongUnits is the verdict on units whose products are wrong.
+var errWrongUnits = errors.New("they gave wrong products")
+
+// tryProducts multiplies small whole numbers on matrix units, with each tile.
+func (s *Set) tryProducts() error {
 	const rows, cols, n = 128, 40, 64
 	arena := s.dev.Arena(1 << 20)
 	defer arena.Free()
 	weights, err := arena.Alloc(align(2 * rows * n))
 	if err != nil {
-		return false
+		return err
 	}
 	w, err := NewWeight(1, rows, n, 1, weights)
 	if err != nil {
-		return false
+		return err
 	}
 	a, err := NewActs(arena, cols, n, true, false)
-	if err != nil || a.H == nil && a.AddHalves(arena) != nil {
-		return false
+	if err == nil && a.H == nil {
+		err = a.AddHalves(arena)
+	}
+	if err != nil {
+		return err
 	}
 	y, err := arena.Alloc(4 * rows * cols)
 	if err != nil {
-		return false
+		return err
 	}
 	rawW, rawX := make([]byte, 2*rows*n), make([]byte, 4*cols*n)
 	wi, xi := make([]int, rows*n), make([]int, cols*n)
@@ -112,7 +132,7 @@ func (s *Set) unitsRight() bool {
 	}
 	m, err := s.MatMul(w)
 	if err != nil {
-		return false
+		return err
 	}
 	out := make([]byte, 4*rows*cols)
 	for _, t := range m.half {
@@ -131,7 +151,7 @@ func (s *Set) unitsRight() bool {
 			return q.Read(out, y, 0)
 		})
 		if err != nil {
-			return false
+			return err
 		}
 		for c := range cols {
 			for r := range rows {
@@ -140,10 +160,13 @@ func (s *Set) unitsRight() bool {
 					want += wi[r*n+k] * xi[c*n+k]
 				}
 				if math.Float32frombits(binary.LittleEndian.Uint32(out[4*(c*rows+r):])) != float32(want) {
-					return false
+					return errWrongUnits
 				}
 			}
 		}
 	}
-	return len(m.half) > 0
+	if len(m.half) == 0 {
+		return errors.New("no tile of theirs fits this device")
+	}
+	return nil
 }
