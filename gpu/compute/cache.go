@@ -5,11 +5,29 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Compiled modules are kept in files: 32 bytes of SHA-256, then what the hash
 // is of. A file that was cut short or damaged is as good as absent: drivers
-// crash on broken binaries.
+// crash on broken binaries. Files are written beside their place and renamed, so that
+// programs that compile the same at the same time do not see each other's halves.
+
+// unfinished is the pattern of files that are being written.
+const unfinished = "new-*"
+
+// sweepCache removes what programs that were killed left behind.
+func sweepCache(dir string) {
+	if dir == "" {
+		return
+	}
+	list, _ := filepath.Glob(filepath.Join(dir, unfinished)) // the pattern is sound
+	for _, f := range list {
+		if st, err := os.Stat(f); err == nil && time.Since(st.ModTime()) > time.Hour {
+			os.Remove(f)
+		}
+	}
+}
 
 func readCache(dir, key string) []byte {
 	if dir == "" {
@@ -32,7 +50,7 @@ func writeCache(dir, key string, data []byte) {
 	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
 		return
 	}
-	f, err := os.CreateTemp(dir, "new-*")
+	f, err := os.CreateTemp(dir, unfinished)
 	if err != nil {
 		return
 	}

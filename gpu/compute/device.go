@@ -57,6 +57,7 @@ func Open(drv Driver, i Info, o Options) (*Device, error) {
 	}
 	d.queue.dev = d
 	d.builder.dev, d.builder.most = d, builders(i, d.opts)
+	sweepCache(d.opts.Cache)
 	go d.loop()
 	err := d.run(d.opts.Build, func() (err error) {
 		d.back, err = drv.open(i, d.opts)
