@@ -97,8 +97,7 @@ func New(f fyne.App, d Deps) *App {
 	a.frame.attach()
 	a.shortcuts()
 	w, h := p.FloatWithFallback(prefWidth, firstWidth), p.FloatWithFallback(prefHeight, firstHeight)
-	least := a.frame.root.MinSize() // a window that was made small is small again
-	a.win.Resize(fyne.NewSize(max(least.Width, float32(w)), max(least.Height, float32(h))))
+	a.win.Resize(a.frame.root.MinSize().Max(fyne.NewSize(float32(w), float32(h)))) // small again where it was made small
 	a.win.SetOnDropped(func(_ fyne.Position, uris []fyne.URI) {
 		var paths []string
 		for _, u := range uris {
@@ -274,6 +273,7 @@ func (a *App) loadSettings() {
 			a.settings.Look, a.settings.Scale = look, scale
 		}
 		a.settled = true
+		a.packs.allAgain() // plans that were begun knew nothing of the settings
 		a.inForce()
 		for _, p := range a.built {
 			if w, ok := p.(storeWatcher); ok {

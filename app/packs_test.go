@@ -323,3 +323,22 @@ func TestLimitChangesEveryPlan(t *testing.T) {
 		t.Errorf("an old plan stands beside %v", d.planErr)
 	}
 }
+
+// Plans that began before the settings were read are made again with them.
+func TestPlansKnowTheSettings(t *testing.T) {
+	r := newRig(t, LookDark)
+	r.packsPage()
+	r.a.settings.RAMLimit = 0
+	s := r.a.settings
+	s.RAMLimit = 2
+	if err := r.a.store.SetSetting(settingsKey, s); err != nil {
+		t.Fatal(err)
+	}
+	r.a.loadSettings()
+	r.pump()
+	r.packs.mu.Lock()
+	defer r.packs.mu.Unlock()
+	if w := r.packs.wished["starter"]; w.RAMCap != 2*gib {
+		t.Errorf("after the settings were read the plan was asked for with a limit of %d bytes", w.RAMCap)
+	}
+}

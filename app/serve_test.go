@@ -63,7 +63,7 @@ func TestServeOffersTheNextPort(t *testing.T) {
 	p.address.SetText(l.Addr().String())
 	p.flip()
 	r.pump()
-	if got := texts(p.fault); !strings.Contains(got, "another program listens there") || !strings.Contains(got, "Try the next port") {
+	if got := texts(p.fault); !strings.Contains(got, "taken by another program") || !strings.Contains(got, "Try the next port") {
 		t.Errorf("a busy port is told as %q", got)
 	}
 	if got := nextPort("127.0.0.1:8484"); got != "127.0.0.1:8485" {

@@ -73,7 +73,7 @@ func (g *Gateway) Open(addr, key string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("open the gateway at %s: another program listens there; %s is free", addr, free(addr))
+			return fmt.Errorf("the address %s is taken by another program; %s is free", addr, free(addr))
 		}
 		return fmt.Errorf("open the gateway at %s: %w", addr, err)
 	}
