@@ -55,10 +55,12 @@ type cards struct {
 	parts   []parts    // what the CPU computes of each layer for want of kernels
 	onCPU   []string   // the same in words
 
-	cutBy func(n int) []int // tests choose the pieces of prompts
-	times deviceTimes
-	feed  stageTimes   // what the CPU does for the first of several devices
-	kv    atomic.Int64 // bytes of all sessions
+	chain  bool // steps are handed to all devices at once
+	giveUp time.Duration
+	cutBy  func(n int) []int // tests choose the pieces of prompts
+	times  deviceTimes
+	feed   stageTimes   // what the CPU does for the first of several devices
+	kv     atomic.Int64 // bytes of all sessions
 }
 
 // run is a number of consecutive layers on one device. One pass at a time uses
@@ -85,6 +87,8 @@ type run struct {
 	weights int64 // bytes on the device
 	scratch atomic.Int64
 	kv      atomic.Int64 // bytes of all sessions
+
+	turnTime time.Duration // of the last step, see devicechain.go
 
 	hops  []*hop // by which activations go to the next run; none: through the CPU
 	stage stageTimes

@@ -69,7 +69,7 @@ func ended(t *testing.T, before int) {
 func TestCardLost(t *testing.T) {
 	for _, arch := range []string{"llama", "qwen35"} {
 		for _, who := range []int{0, 1} {
-			for _, when := range []string{"prefill", "decode"} {
+			for _, when := range []string{"prefill", "decode", "chained"} {
 				t.Run(arch+"/"+string(rune('A'+who))+"/"+when, func(t *testing.T) {
 					p := tinyPack(t, tinySpec{arch: arch, layers: 4, seed: 3})
 					before := runtime.NumGoroutine()
@@ -78,6 +78,7 @@ func TestCardLost(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					m.cards.chain = when == "chained" // whatever cores there are
 					s, err := m.NewSession()
 					if err != nil {
 						t.Fatal(err)

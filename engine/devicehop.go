@@ -60,6 +60,7 @@ func (c *cards) openHops() error {
 	if !c.flows() {
 		return nil
 	}
+	c.chain, c.giveUp = c.chains(), giveUp
 	for i, r := range c.runs[:len(c.runs)-1] {
 		for range hopsEach {
 			h, err := newHop(r.dev, c.runs[i+1].dev, 4*int64(r.buf.rows*c.m.spec.dim))

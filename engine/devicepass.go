@@ -71,6 +71,9 @@ func (c *cards) forward(ctx context.Context, p *pass, outputs int) error {
 		pos: p.pos, tokens: p.t, outputs: outputs, kept: p.st.kept, book: p.st.book, tentative: p.tentative,
 		cs: p.cs, x: p.x[:p.t*c.m.spec.dim],
 	}
+	if c.chain && fewTokens(f.tokens) {
+		return c.chained(ctx, p, f)
+	}
 	for i, r := range c.runs {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -105,7 +108,7 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 	if err != nil {
 		return err
 	}
-	recorded := s.T <= ops.MaxColumns && !r.hosted && !r.split && r.c.check == nil
+	recorded := fewTokens(s.T) && !r.hosted && !r.split && r.c.check == nil
 	if err := r.roomFor(s, recorded); err != nil {
 		return err
 	}
@@ -145,12 +148,19 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 		f.x = asFloats(b.xHost.Bytes())[:s.T*dim]
 		return nil
 	}
-	if s.hidden {
-		copy(grow(&p.norm, s.T*dim), asFloats(b.xHost.Bytes()))
+	r.results(p, s, recorded)
+	return nil
+}
+
+// results gives a pass what the last device has made.
+func (r *run) results(p *pass, s *step, recorded bool) {
+	m, b := r.c.m, &r.buf
+	if n := s.T * m.spec.dim; s.hidden {
+		copy(grow(&p.norm, n), asFloats(b.xHost.Bytes()))
 	}
 	if s.pick != nil {
 		r.picked(p, s.outputs)
-		return nil
+		return
 	}
 	if recorded && s.outputs > 0 {
 		copy(p.logits, asFloats(b.out.Bytes()))
@@ -158,7 +168,6 @@ func (r *run) forward(p *pass, rs *runState, f *feed) error {
 	if r.c.check == nil || s.outputs == 0 { // check mode did it to compare them
 		m.finishLogits(p.logits)
 	}
-	return nil
 }
 
 // step makes a step of what is fed to a run.
@@ -240,6 +249,15 @@ const mostRecorded = 64
 
 // replay runs a step that was recorded before, or records it.
 func (r *run) replay(s *step) error {
+	seq, err := r.sequence(s)
+	if err != nil {
+		return err
+	}
+	return r.dev.Do(func(q *compute.Queue) error { return r.timed(q, seq) })
+}
+
+// sequence is a step that was recorded before, or records it.
+func (r *run) sequence(s *step) (*compute.Sequence, error) {
 	if s.s.made != r.buf.made {
 		s.s.forget()
 		s.s.made = r.buf.made
@@ -258,11 +276,11 @@ func (r *run) replay(s *step) error {
 		}
 		var err error
 		if seq, err = r.dev.Record(func(q *compute.Queue) error { return r.enqueue(q, s, true) }); err != nil {
-			return fmt.Errorf("record a step: %w", err)
+			return nil, fmt.Errorf("record a step: %w", err)
 		}
 		s.s.seqs[k] = seq
 	}
-	return r.dev.Do(func(q *compute.Queue) error { return r.timed(q, seq) })
+	return seq, nil
 }
 
 // enqueue is a whole pass. Logits go to pinned memory when it is recorded, else
