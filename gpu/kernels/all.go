@@ -57,7 +57,7 @@ func Units() []Module {
 			list = append(list, Flash(h.key, h.value, false), Flash(h.key, h.value, true))
 		}
 	}
-	return list
+	return append(list, FineFlash(256, 256, false))
 }
 
 // AttendRows is the most query rows that a work-group of Attend takes: a lane

@@ -11,8 +11,16 @@
 // Lane l of a wave holds of a 16 x 8 tile rows l/4 and l/4+8, columns 2*(l%4)
 // and 2*(l%4)+1; so what a product of queries and keys leaves in a lane is what
 // the product with values wants of it.
+//
+// FINE takes queries as the sum of two halves: where scores are not scaled down,
+// what rounding takes from queries would be seen in them.
 
 #define FR 64
+#ifdef FINE
+#define PARTS 2 // of a query
+#else
+#define PARTS 1
+#endif
 #define KL ((KD / 8 + 7) / 8 * 8) // pieces of 16 bytes of a key in local memory
 #define VL ((VD / 8 + 7) / 8 * 8)
 #if KL + VL <= 48
@@ -72,7 +80,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
   __local uint4 mem[FK * (KL + VL)] __attribute__((aligned(128)));
   __local uint4 *lk = mem, *lv = mem + FK * KL;
 #ifndef NVIDIA
-  __local uint4 lq[FR * KL];
+  __local uint4 lq[PARTS * FR * KL];
   __local uint lp[FR * FK / 2];
 #endif
   const int at = get_local_id(0), lane = at % 32, wave = at / 32;
@@ -81,22 +89,33 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
   const int pos = st[0];
 
 #ifdef NVIDIA
-  __local uint4 *tq = mem;
-#else
-  __local uint4 *tq = lq;
+  uint fq[PARTS][KD / 16][4];
 #endif
-  for (int i = at; i < FR * (KD / 8); i += 128) {
-    const int r = i / (KD / 8), d = i % (KD / 8), row = min(row0 + r, rows - 1);
-    CGLOBAL float *s = q + (ulong)(row / group) * ldq + (g * group + row % group) * qstep + d * 8;
-    tq[PIECE(r, KL, d)] = (uint4)(two_halves(s[0], s[1]), two_halves(s[2], s[3]), two_halves(s[4], s[5]), two_halves(s[6], s[7]));
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-#ifdef NVIDIA
-  uint fq[KD / 16][4];
 #pragma unroll
-  for (int k = 0; k < KD / 16; k++) matrix4(fq[k], SHARED(mem) + 16 * PIECE(wave * 16 + lane % 16, KL, 2 * k + lane / 16));
-  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int part = 0; part < PARTS; part++) {
+#ifdef NVIDIA
+    __local uint4 *tq = mem;
+#else
+    __local uint4 *tq = lq + part * FR * KL;
 #endif
+    for (int i = at; i < FR * (KD / 8); i += 128) {
+      const int r = i / (KD / 8), d = i % (KD / 8), row = min(row0 + r, rows - 1);
+      CGLOBAL float *s = q + (ulong)(row / group) * ldq + (g * group + row % group) * qstep + d * 8;
+      float v[8];
+#pragma unroll
+      for (int k = 0; k < 8; k++) {
+        v[k] = s[k];
+        if (part == 1) v[k] -= half_bits((ushort)two_halves(v[k], 0));
+      }
+      tq[PIECE(r, KL, d)] = (uint4)(two_halves(v[0], v[1]), two_halves(v[2], v[3]), two_halves(v[4], v[5]), two_halves(v[6], v[7]));
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef NVIDIA
+#pragma unroll
+    for (int k = 0; k < KD / 16; k++) matrix4(fq[part][k], SHARED(mem) + 16 * PIECE(wave * 16 + lane % 16, KL, 2 * k + lane / 16));
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+  }
 
   const int last_row = min(row0 + FR, rows) - 1;
   const int to = pos + last_row / group + 1; // keys seen by the last row
@@ -150,15 +169,21 @@ __kernel WAVED __attribute__((reqd_work_group_size(128, 1, 1))) void flash(CGLOB
       for (int j = 0; j < FK / 16; j++) {
         uint b[4];
         matrix4(b, SHARED(lk) + 16 * PIECE(j * 16 + lane % 8 + lane / 16 * 8, KL, 2 * k + lane / 8 % 2));
-        multiply(s[2 * j], fq[k], b[0], b[1]);
-        multiply(s[2 * j + 1], fq[k], b[2], b[3]);
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+          multiply(s[2 * j], fq[part][k], b[0], b[1]);
+          multiply(s[2 * j + 1], fq[part][k], b[2], b[3]);
+        }
       }
 #else
     for (int j = 0; j < FK / 8; j++)
       for (int k = 0; k < 4; k++) {
         const int row = wave * 16 + lr + k / 2 * 8, key = j * 8 + 2 * lc + k % 2;
-        for (int d = 0; d < KD; d++)
-          s[j][k] += vload_half(PIECE(row, KL, d / 8) * 8 + d % 8, (__local half *)lq) * vload_half(PIECE(key, KL, d / 8) * 8 + d % 8, (__local half *)lk);
+        for (int d = 0; d < PARTS * KD; d++) {
+          const int e = d % KD;
+          s[j][k] += vload_half((d / KD * FR * KL + PIECE(row, KL, e / 8)) * 8 + e % 8, (__local half *)lq) *
+                     vload_half(PIECE(key, KL, e / 8) * 8 + e % 8, (__local half *)lk);
+        }
       }
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);

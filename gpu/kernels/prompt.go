@@ -105,3 +105,12 @@ func Sample() Module {
 func Many() Module {
 	return Module{Name: "many", Waits: true, Text: join("common.cl", "quantize.cl", "activate.cl", "together.cl", "joinrows.cl", "glurows.cl")}
 }
+
+// FineFlash is Flash for scores that are not scaled down: queries are sums of two
+// halves.
+func FineFlash(key, value int, cap bool) Module {
+	m := Flash(key, value, cap)
+	m.Name += "_fine"
+	m.Defines = append(m.Defines, "FINE=1")
+	return m
+}

@@ -77,7 +77,11 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 		return nil, err
 	}
 	if s.flashUnits && !h.Q8 && h.Key <= 256 && h.Value <= 256 && h.Key%16 == 0 && h.Value%16 == 0 {
-		s.try(kernels.Flash(h.Key, h.Value, h.Cap != 0), "flash", &o.flash, true)
+		m := kernels.Flash(h.Key, h.Value, h.Cap != 0)
+		if h.Scale*h.Scale*float32(h.Key) > 4 { // scores are usually divided by the root of Key
+			m = kernels.FineFlash(h.Key, h.Value, h.Cap != 0)
+		}
+		s.try(m, "flash", &o.flash, true)
 	}
 	s.try(kernels.Many(), "join_rows", &o.rowsOf, false)
 	return o, nil

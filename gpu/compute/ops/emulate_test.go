@@ -31,7 +31,7 @@ func (s *Set) UseDPAS() {
 }
 
 // UnitsRight is what a set asks of matrix units before it relies on them.
-func (s *Set) UnitsRight() bool { return s.unitsRight() }
+func (s *Set) UnitsRight() bool { return s.tryProducts() == nil }
 
 // JoinApart makes attention leave its parts to the kernel for many rows.
 func (s *Set) JoinApart(apart bool) { s.apart = apart }
