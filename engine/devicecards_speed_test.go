@@ -144,7 +144,13 @@ func TestCardsSpeed(t *testing.T) {
 	if h, err := m.HandOvers(); err == nil {
 		fmt.Printf("hand-over: %+v\n", h)
 	}
-	fmt.Printf("two cards, decode: %.1f tok/s\n", decodeSpeed(t, s))
+	for _, chain := range []bool{true, false} {
+		m.cards.chain = chain
+		m.cards.runs[1].gap.Store(0)
+		m.cards.runs[1].gaps.Store(0)
+		fmt.Printf("two cards, chained %v, decode: %.1f tok/s, gap %.1f us\n", chain, decodeSpeed(t, s),
+			float64(m.cards.runs[1].gap.Load())/float64(max(m.cards.runs[1].gaps.Load(), 1))/1e3)
+	}
 	for _, h := range r.hops {
 		from, err := devs[0].Host(int64(len(h.from.Bytes())))
 		if err != nil {
