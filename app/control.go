@@ -185,8 +185,8 @@ func statusParts(s EngineState, p *point, chosen string, now time.Time) []widget
 		if where == "" {
 			where = "CPU"
 		}
-		parts = append(parts, widget.StatusPart{ID: "pack", Text: tr("%s on %s", s.Pack, where), State: state, Color: widget.ColorText,
-			Tip: tr("What runs, and where. Opens Packs")})
+		parts = append(parts, widget.StatusPart{ID: "pack", Text: tr("%s on %s", middleCut(s.Pack, 36), where), State: state, Color: widget.ColorText,
+			Tip: tr("%s on %s. Opens Packs", s.Pack, where)})
 	} else {
 		if s.Phase == EngineOff && chosen != "" {
 			words = tr("%s is not loaded", chosen)
@@ -213,6 +213,17 @@ func statusParts(s EngineState, p *point, chosen string, now time.Time) []widget
 			Tip: tr("Tokens of context used. Opens Chat")})
 	}
 	return parts
+}
+
+// middleCut shortens a long name to n characters: packs of one family differ at
+// the end, so the middle goes.
+func middleCut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	tail := n / 3
+	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
 
 // roomParts says how much VRAM and RAM there is left.

@@ -267,9 +267,43 @@ func (a *App) hasCard(p *point) bool {
 	return !a.machine.known && len(p.sample.Cards) > 0
 }
 
-// idleCard shows or hides the line that says why no card is used.
+// slowWords says what of a card's work runs slower than it could, or with the
+// CPU, and the one thing that helps; empty when nothing does.
+func (a *App) slowWords() (text, button string, do func()) {
+	p := a.history.last()
+	if a.engine.Phase != EngineReady || p == nil || !p.engine {
+		return "", "", nil
+	}
+	e := &p.sample.Engine
+	more := func(list []string) string {
+		s := strings.TrimSuffix(oneLine(list[0]), ".")
+		if n := len(list) - 1; n > 0 {
+			return tr("%s, and %d more.", s, n)
+		}
+		return s + "."
+	}
+	monitor := func() { a.visit("monitor") }
+	switch {
+	case len(e.Slow) > 0:
+		return tr("Slower than this card can be: %s", more(e.Slow)), tr("Run first light"), func() { a.visit("card"); a.page("card").(*cardPage).toLight() }
+	case len(e.OnCPU) > 0:
+		return tr("A part of it stays with the CPU: %s", more(e.OnCPU)), tr("Look at the speed"), monitor
+	}
+	return "", "", nil
+}
+
+// oneLine is a message in one line.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// idleCard shows or hides the line that says why no card is used, or else what
+// of a card's work is slower than it could be.
 func (f *frame) idleCard() {
 	text, button, do := f.a.idleWords()
+	state, color := widget.StateWatch, widget.ColorAccent
+	if text == "" {
+		text, button, do = f.a.slowWords()
+		state, color = widget.StateInfo, widget.ColorText
+	}
 	if text == "" || text == f.idleGone {
 		if f.idle.Visible() {
 			f.idle.Hide()
@@ -282,7 +316,8 @@ func (f *frame) idleCard() {
 		return
 	}
 	f.idleText = text + button
-	row := widget.H(10, widget.NewLight(widget.StateWatch), widget.Flex(widget.NewText(text).In(widget.ColorAccent).Cutting(120)),
+	words := widget.NewTipped(widget.NewText(text).In(color).Cutting(120), text)
+	row := widget.H(10, widget.NewLight(state), widget.Flex(words),
 		widget.NewLink(button, do), widget.NewIconButton("close", tr("Close"), func() { f.idleGone = text; f.idleCard() }))
 	f.idle.Objects = []fyne.CanvasObject{widget.Over(widget.NewGround(widget.ColorSurface, widget.ColorLine, 8), widget.Inset(2, 6, 2, 12, row))}
 	f.idle.Show()

@@ -240,6 +240,24 @@ func TestWhyTheCPU(t *testing.T) {
 	if got := tell(func(s *wire.Sample) {}); !strings.Contains(got, "nobody asked") {
 		t.Errorf("without a reason of the engine: %q", got)
 	}
+	// A card that computes and could be quicker is told calmly, with what helps.
+	slow := "prompts run without the matrix units of NVIDIA H200 (cuda 0000:03:00.0): load half_q4_k on it: build failed"
+	used := func(edit func(*wire.Engine)) string {
+		return tell(func(s *wire.Sample) { s.Cards[0].Used = true; edit(&s.Engine) })
+	}
+	if got, want := used(func(e *wire.Engine) { e.Slow = []string{slow, "another"}; e.OnCPU = []string{"convolutions"} }),
+		"Slower than this card can be: "+slow+", and 1 more.\nRun first light\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	settle(r.a.win)
+	shot(t, r.a.win, "slow-card")
+	if got, want := used(func(e *wire.Engine) { e.OnCPU = []string{"the embedding, 3 GiB,\nwhich no card has room for"} }),
+		"A part of it stays with the CPU: the embedding, 3 GiB, which no card has room for.\nLook at the speed\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := strings.Join(slowness(r.a.history.last(), nil), "\n"); !strings.Contains(got, "The embedding, 3 GiB, which no card has room for.") {
+		t.Errorf("Monitor does not say it: %s", got)
+	}
 	r.a.runOn(e, deviceCPU)
 	r.pump()
 	if got := tell(unlit); got != "" {

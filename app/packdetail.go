@@ -458,7 +458,7 @@ func (g *gridLayout) place(objs []fyne.CanvasObject, width float32, move bool) f
 		for c := range g.cols {
 			if move {
 				o := objs[r*g.cols+c]
-				o.Resize(fyne.NewSize(w[c], h))
+				o.Resize(fyne.NewSize(w[c], widget.HeightAt(o, w[c]))) // at the top of its row, as wrapped neighbours are
 				o.Move(fyne.NewPos(x, y))
 			}
 			x += w[c] + 12

@@ -28,6 +28,12 @@ func slowness(p, before *point) []string {
 	}
 	out = append(out, tokenWords(e)...)
 	out = append(out, layerWords(e)...)
+	for _, w := range e.Slow {
+		out = append(out, tr("Slower than this card can be: %s", capital(oneLine(w))))
+	}
+	for _, w := range e.OnCPU {
+		out = append(out, tr("A part of it stays with the CPU: %s", capital(oneLine(w))))
+	}
 	out = append(out, tierWords(s.Tiers)...)
 	if n := othersBusy(&s.CPU); n >= 0.2 {
 		out = append(out, tr("Other programs keep %.0f %% of the CPU busy.", n*100))

@@ -17,6 +17,7 @@ func TestUnits(t *testing.T) {
 		rate(38.24): "38.2 tok/s", rate(1146): "1146 tok/s", rate(0.5): "0.50 tok/s",
 		span(250 * time.Millisecond): "250 ms", span(3200 * time.Millisecond): "3.2 s", span(75 * time.Second): "75 s", span(20 * time.Minute): "20 min", span(5 * time.Hour): "5.0 h",
 		bits(1000, 575): "about 4.6 bits, very good", bits(0, 5): "", bits(1000, 250): "about 2.0 bits, rough",
+		middleCut("starter", 36): "starter", middleCut("Some-Very-Long-Family-Name-Instruct-30B-A3B-Q4_K_M", 24): "Some-Very-Long-…B-Q4_K_M",
 		between(7, 12): "7 to 12", between(3.14159, 3.14159): "3.1", between(970.4, 3600): "970 to 3600", between(25012, 2.94e6): "25K to 2.9M",
 	} {
 		if got != want {
