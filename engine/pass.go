@@ -56,6 +56,7 @@ type pass struct {
 	quantT  int
 	rows    rowsJob
 	embed   embedding
+	turned  int // the rotation that is being filled
 	mul     mulJob
 }
 
