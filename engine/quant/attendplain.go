@@ -25,7 +25,7 @@ const (
 	leastMost = 1e-34
 
 	// Sums with these have the whole number in their lowest bits.
-	whole15 = 1 << 23
+	whole15 = 3 << 51 // of 64 bits
 	whole8  = 3 << 22
 
 	whole8Bits = 0x4b400000
@@ -164,7 +164,7 @@ func (a *slabCall) products(i int, w *[sumRows]float32) float32 {
 	var top uint32 // as a number without sign: infinity, and no number, are larger than others
 	for r := range w {
 		w[r] = p[r] * d[r]
-		top = max(top, math.Float32bits(w[r])&0x7fffffff)
+		top = max(top, math.Float32bits(w[r]))
 	}
 	return math.Float32frombits(top)
 }
@@ -179,8 +179,8 @@ func plainWeights8(a *slabCall) {
 		to, top := x.plain(), a.products(i, &w)
 		f := factor(top, most15)
 		for r, v := range w {
-			t := float32(v*f) + whole15
-			to[r] = uint16(math.Float32bits(t))
+			t := float64(v)*float64(f) + whole15 // the product is exact, and rounded once
+			to[r] = uint16(math.Float64bits(t))
 		}
 		x.scale, x.offset = top/most15, 0
 	}

@@ -55,7 +55,8 @@ type slabCall struct {
 	nq      int
 	fetch   uintptr // where to fetch meanwhile, up to end (mix)
 	end     uintptr
-	lines   int            // of 64 bytes to fetch at once
+	step    int            // bytes to fetch at once
+	lines   int            // of 64 bytes that may be
 	p       unsafe.Pointer // float32: queries or weights, ldp apart
 	ldp     uintptr
 	d, m    unsafe.Pointer // float32: 256 scales, 256 offsets
@@ -97,7 +98,7 @@ func (c CacheKind) Scores(dst []float32, ldd int, q []float32, nq, n int, k []by
 	}
 	a := &g.slabCall
 	a.size, a.groups, a.nq, a.ldp = uintptr(size), wide/cacheBlock, nq, uintptr(4*wide)
-	a.lines = (size/64 + nq*a.groups) / (nq * a.groups)
+	a.pace(size/(nq*a.groups) + 1)
 	if len(g.queries) < nq*a.groups {
 		g.queries = make([]slabQuery, nq*a.groups)
 	}
@@ -227,6 +228,9 @@ func floats(b []float32, n int) []float32 {
 	}
 	return b
 }
+
+// pace has step bytes fetched at once.
+func (a *slabCall) pace(step int) { a.step, a.lines = step, (step+63)/64 }
 
 // drop lets go of what belongs to the caller.
 func (a *slabCall) drop() { *a = slabCall{} }

@@ -56,11 +56,17 @@ var slabs512 = [2]slabOps{
 }
 
 // mix8AVX512 takes up to three queries at a time: 24 registers of sums.
-func mix8AVX512(a *slabCall) { a.byThree(mix8by1x512, mix8by2x512, mix8by3x512) }
+func mix8AVX512(a *slabCall) {
+	a.share((a.nq+2)/3, weightsFetch)
+	a.byThree(mix8by1x512, mix8by2x512, mix8by3x512)
+}
+
+// weightsFetch is how many bytes weights8x512 and weights4x512 fetch.
+const weightsFetch = 256
 
 // mix4AVX512 takes up to six.
 func mix4AVX512(a *slabCall) {
-	a.share((a.nq + 5) / 6)
+	a.share((a.nq+5)/6, weightsFetch)
 	for left := a.nq; left > 0; {
 		n := min(left, 6)
 		switch left {
@@ -87,11 +93,16 @@ func mix4AVX512(a *slabCall) {
 	}
 }
 
-// share has what is fetched shared out over calls for each group, so that none
-// waits for it.
-func (a *slabCall) share(calls int) {
-	turns := 4 * a.groups * calls
-	a.lines = (int(a.size)/64 + turns - 1) / turns
+// share has what is still to be fetched, for the groups that are left, shared out
+// over calls for each group, so that none waits for it; weights of a query fetch
+// so many bytes themselves.
+func (a *slabCall) share(calls, weights int) {
+	left := int(a.end - a.fetch)
+	if a.end <= a.fetch {
+		left = 0
+	}
+	left -= (a.groups - 1 - a.group) * a.nq * weights
+	a.pace(max(0, left)/((a.groups-a.group)*4*calls*a.count) + 1)
 }
 
 // pass goes on by n queries.

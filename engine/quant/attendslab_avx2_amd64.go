@@ -65,13 +65,23 @@ var (
 	}
 )
 
-func mix8AVX2(a *slabCall) { a.byThree(mix8by1x256, mix8by2x256, mix8by3x256) }
-func mix4AVX2(a *slabCall) { a.byThree(mix4by1x256, mix4by2x256, mix4by3x256) }
-func mix4VNNI(a *slabCall) { a.byThree(mix4by1xVNNI, mix4by2xVNNI, mix4by3xVNNI) }
+func mix8AVX2(a *slabCall) {
+	a.share(2*(a.nq+2)/3, 0)
+	a.byThree(mix8by1x256, mix8by2x256, mix8by3x256)
+}
+
+func mix4AVX2(a *slabCall) {
+	a.share(2*(a.nq+2)/3, 0)
+	a.byThree(mix4by1x256, mix4by2x256, mix4by3x256)
+}
+
+func mix4VNNI(a *slabCall) {
+	a.share(2*(a.nq+2)/3, 0)
+	a.byThree(mix4by1xVNNI, mix4by2xVNNI, mix4by3xVNNI)
+}
 
 // byThree takes up to three queries at a time.
 func (a *slabCall) byThree(one, two, three func(*slabCall)) {
-	a.share(2 * (a.nq + 2) / 3)
 	for left := a.nq; left > 0; {
 		n := min(left, 3)
 		if left == 4 {

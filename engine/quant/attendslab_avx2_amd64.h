@@ -27,11 +27,13 @@ GLOBL slab256<>(SB), RODATA|NOPTR, $108
 	CMPQ R14, slabCall_end(DI); \
 	JAE fetched; \
 	MOVQ slabCall_lines(DI), R15; \
+	MOVQ R14, DX; \
 fetch: \
-	PREFETCHT1 (R14); \
-	ADDQ $64, R14; \
+	PREFETCHT1 (DX); \
+	ADDQ $64, DX; \
 	DECQ R15; \
 	JNZ fetch; \
+	ADDQ slabCall_step(DI), R14; \
 fetched:
 
 // BEGIN_MIX aims SI at the values of a group in the first slab; HEAD and VALUES

@@ -153,7 +153,6 @@ TEXT ·scales4x256(SB), NOSPLIT, $0-8
 // PRODUCTS multiplies 256 weights with the scales of their rows, to the second
 // half of the numbers; the largest goes to X0, and SECOND is done for 16 of them.
 #define PRODUCTS(SECOND) \
-	VPBROADCASTD slab256<>+72(SB), Y6; \
 	VPXOR Y0, Y0, Y0; \
 	VPXOR Y1, Y1, Y1; \
 	VXORPS Y8, Y8, Y8; \
@@ -167,8 +166,6 @@ products: \
 	VMULPS 32(R9)(R11*1), Y3, Y3; \
 	VMOVUPS Y2, 1024(BX)(R11*1); \
 	VMOVUPS Y3, 1056(BX)(R11*1); \
-	VPAND Y6, Y2, Y2; \
-	VPAND Y6, Y3, Y3; \
 	VPMAXUD Y2, Y0, Y0; \
 	VPMAXUD Y3, Y1, Y1; \
 	ADDQ $64, R11; \
@@ -226,10 +223,10 @@ query:
 	MOVQ BX, R12
 	XORL R11, R11
 numbers:
-	VMULPS 1024(BX)(R11*1), Y6, Y0
-	VMULPS 1056(BX)(R11*1), Y6, Y1
-	VADDPS Y7, Y0, Y0
-	VADDPS Y7, Y1, Y1
+	VMOVUPS 1024(BX)(R11*1), Y0
+	VMOVUPS 1056(BX)(R11*1), Y1
+	VFMADD213PS Y7, Y6, Y0
+	VFMADD213PS Y7, Y6, Y1
 	VPAND Y5, Y0, Y0
 	VPAND Y5, Y1, Y1
 	VPACKUSDW Y1, Y0, Y0

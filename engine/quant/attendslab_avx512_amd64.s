@@ -103,21 +103,26 @@ TEXT ·query4x512(SB), NOSPLIT, $0-8
 	VPDPBUSD.BCST (slabQuery_low+4*j)(BX), z, lo
 #define FOUR_4(j, z, sum) VPDPBUSD.BCST (slabQuery_high+4*j)(BX), z, sum
 
+// FETCH fetches rows that are read next into the second cache, and those of the
+// next group into the first.
 #define FETCH \
 	MOVQ slabCall_lines(DI), R14; \
+	MOVQ R15, CX; \
 fetch: \
-	PREFETCHT1 (R15); \
-	ADDQ $64, R15; \
+	PREFETCHT1 (CX); \
+	PREFETCHT0 (R9); \
+	ADDQ $64, CX; \
+	ADDQ $64, R9; \
 	DECQ R14; \
-	JNZ fetch
+	JNZ fetch; \
+	ADDQ slabCall_step(DI), R15
 
 // SCORES is the walk over slabs, groups and queries. LOAD brings 64 values of 16
 // rows as bytes without sign to Z0-Z15, four by four, and scales to Z24; TIMES
-// leaves the scores of a query for them in Z20.
-#define SCORES(LOAD, TIMES) \
+// leaves the scores of a query for them in Z20. VALUES is how many bytes they are.
+#define SCORES(VALUES, LOAD, TIMES) \
 	MOVQ a+0(FP), DI; \
 	MOVQ slabCall_slabs(DI), SI; \
-	MOVQ slabCall_count(DI), DX; \
 	MOVQ slabCall_groups(DI), R10; \
 	MOVQ slabCall_dst(DI), R8; \
 	MOVQ slabCall_fetch(DI), R11; \
@@ -131,8 +136,9 @@ slab: \
 	KXORW K2, K2, K2; \
 group: \
 	LOAD; \
+	ADDQ $VALUES, R9; \
 	MOVQ R8, AX; \
-	MOVQ slabCall_nq(DI), CX; \
+	MOVQ slabCall_nq(DI), DX; \
 query: \
 	FETCH; \
 	TIMES; \
@@ -141,7 +147,7 @@ query: \
 	VMOVUPS Z21, (AX); \
 	ADDQ R13, AX; \
 	ADDQ $slabQuery__size, BX; \
-	DECQ CX; \
+	DECQ DX; \
 	JNZ query; \
 	KXNORW K2, K2, K2; \
 	INCQ R12; \
@@ -150,7 +156,7 @@ query: \
 	ADDQ $64, R8; \
 	ADDQ slabCall_size(DI), SI; \
 	ADDQ slabCall_size(DI), R11; \
-	DECQ DX; \
+	DECQ slabCall_count(DI); \
 	JNZ slab; \
 	VZEROUPPER; \
 	RET
@@ -290,8 +296,8 @@ query: \
 
 // func scores8x512(a *slabCall)
 TEXT ·scores8x512(SB), NOSPLIT, $0-8
-	SCORES(LOAD8, TIMES8)
+	SCORES(1024, LOAD8, TIMES8)
 
 // func scores4x512(a *slabCall)
 TEXT ·scores4x512(SB), NOSPLIT, $0-8
-	SCORES(LOAD4, TIMES4)
+	SCORES(512, LOAD4, TIMES4)

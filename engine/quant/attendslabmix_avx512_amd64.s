@@ -50,19 +50,17 @@ TEXT ·scales4x512(SB), NOSPLIT, $0-8
 	SCALES(OFFSETS)
 
 // PRODUCT multiplies 16 weights with the scales of their rows; the largest so far
-// as numbers without sign are in one of two registers.
+// as numbers without sign are in one of two registers, and no number is larger than all.
 #define PRODUCT(i, z, most) \
 	VMOVUPS (64*i)(AX), z; \
 	VMULPS (64*i)(R9), z, z; \
-	VPANDD Z26, z, Z18; \
-	VPMAXUD Z18, most, most
+	VPMAXUD z, most, most
 #define PRODUCT_M(i, z, most) \
 	VMOVUPS (64*i)(AX), Z19; \
 	VMULPS (64*i)(R9), Z19, z; \
 	VMULPS (64*i)(R10), Z19, Z19; \
 	VADDPS Z19, Z30, Z30; \
-	VPANDD Z26, z, Z18; \
-	VPMAXUD Z18, most, most
+	VPMAXUD z, most, most
 
 #define SIXTEEN(P) \
 	P(0, Z0, Z16); \
@@ -85,8 +83,7 @@ TEXT ·scales4x512(SB), NOSPLIT, $0-8
 // NUMBERS8 makes whole numbers of 16 weights: their high and low bytes, four times
 // each, for the four values that a row has in a register.
 #define NUMBERS8(i, z, over) \
-	VMULPS Z28, z, z; \
-	VADDPS Z27, z, z; \
+	VFMADD213PS Z27, Z28, z; \
 	VPSHUFB Z25, z, Z18; \
 	VPSHUFB Z24, z, Z19; \
 	VMOVDQU64 Z18, (128*i)(BX); \
@@ -108,15 +105,24 @@ TEXT ·scales4x512(SB), NOSPLIT, $0-8
 	MOVQ slabCall_m(DI), R10; \
 	MOVQ slabCall_x(DI), BX; \
 	MOVQ slabCall_nq(DI), CX; \
-	VPBROADCASTD whole<>+4(SB), Z26; \
+	MOVQ slabCall_fetch(DI), R14; \
 	VBROADCASTI32X4 lowest<>(SB), Z24; \
 	VBROADCASTI32X4 second<>(SB), Z25
 
 #define NEXT \
+	CMPQ R14, slabCall_end(DI); \
+	JAE fetched; \
+	PREFETCHT1 (R14); \
+	PREFETCHT1 64(R14); \
+	PREFETCHT1 128(R14); \
+	PREFETCHT1 192(R14); \
+	ADDQ $256, R14; \
+fetched: \
 	ADDQ slabCall_ldp(DI), AX; \
 	ADDQ $slabWeights__size, BX; \
 	DECQ CX; \
 	JNZ query; \
+	MOVQ R14, slabCall_fetch(DI); \
 	VZEROUPPER; \
 	RET
 
@@ -251,11 +257,13 @@ slab: \
 	CMPQ R14, slabCall_end(DI); \
 	JAE fetched; \
 	MOVQ slabCall_lines(DI), R15; \
+	MOVQ R14, DX; \
 fetch: \
-	PREFETCHT1 (R14); \
-	ADDQ $64, R14; \
+	PREFETCHT1 (DX); \
+	ADDQ $64, DX; \
 	DECQ R15; \
 	JNZ fetch; \
+	ADDQ slabCall_step(DI), R14; \
 fetched: \
 	TIMES; \
 	ADDQ R10, AX; \
