@@ -182,22 +182,38 @@ type flow struct {
 	width       float32
 }
 
+// rows places objects row by row, each in the middle of its row's height, and
+// gives the height of all.
 func (f *flow) rows(objs []fyne.CanvasObject, width float32, place func(o fyne.CanvasObject, x, y float32, m fyne.Size)) float32 {
+	type item struct {
+		o fyne.CanvasObject
+		x float32
+		m fyne.Size
+	}
+	var line []item
 	x, y, row := float32(0), float32(0), float32(0)
+	end := func() {
+		for _, it := range line {
+			if place != nil {
+				place(it.o, it.x, y+(row-it.m.Height)/2, it.m)
+			}
+		}
+		line = line[:0]
+	}
 	for _, o := range objs {
 		if !o.Visible() {
 			continue
 		}
 		m := o.MinSize()
 		if x > 0 && x+m.Width > width+0.5 {
+			end()
 			x, y, row = 0, y+row+f.rowGap, 0
 		}
-		if place != nil {
-			place(o, x, y, m)
-		}
+		line = append(line, item{o, x, m})
 		x += m.Width + f.gap
 		row = max(row, m.Height)
 	}
+	end()
 	return y + row
 }
 
