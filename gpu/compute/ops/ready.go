@@ -42,6 +42,9 @@ func (s *Set) try(m kernels.Module, name string, k **compute.Kernel, units bool)
 	select {
 	case <-p.Done():
 		s.grant(w)
+		s.mu.Lock()
+		s.granted[p] = true
+		s.mu.Unlock()
 	default:
 		s.mu.Lock()
 		s.wishes = append(s.wishes, w)
@@ -122,14 +125,13 @@ func (s *Set) Ready(ctx context.Context, tell func(done, total int)) error {
 	s.mu.Lock()
 	wishes := s.wishes
 	s.wishes = nil
-	only := map[*compute.Program]bool{}
 	for _, w := range wishes {
-		only[w.p] = true
+		s.granted[w.p] = true
 	}
 	var must, all []*compute.Program
 	for _, p := range s.wanted {
 		all = append(all, p)
-		if !only[p] {
+		if !s.granted[p] {
 			must = append(must, p)
 		}
 	}

@@ -20,6 +20,7 @@ type Set struct {
 	programs map[string]*compute.Program
 	wanted   []*compute.Program // those of Ready, in the order of asking
 	wishes   []wish
+	granted  map[*compute.Program]bool // wishes that Ready has looked at, or try
 	tables   map[string]*compute.Buffer
 	none     *compute.Buffer // stands for an argument that is not used
 	counts   *compute.Buffer // (joinCounts) zeros between launches, see attend.cl; nil: not needed yet
@@ -38,7 +39,7 @@ type Set struct {
 
 // New makes an empty set for a device.
 func New(dev *compute.Device) (*Set, error) {
-	s := &Set{dev: dev, programs: map[string]*compute.Program{}, tables: map[string]*compute.Buffer{}}
+	s := &Set{dev: dev, programs: map[string]*compute.Program{}, granted: map[*compute.Program]bool{}, tables: map[string]*compute.Buffer{}}
 	s.lanes = dev.Info().Features.Lanes()
 	s.tune.waves = 32
 	s.chooseUnits()
