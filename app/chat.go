@@ -89,6 +89,7 @@ func (c *chatPage) focus() {
 func (c *chatPage) storeOpened() {
 	c.list.reload()
 	c.drawer.reload()
+	c.packsChanged() // the settings say which pack was used last
 }
 
 func (c *chatPage) packsChanged() {

@@ -330,12 +330,18 @@ func TestPlansKnowTheSettings(t *testing.T) {
 	r.packsPage()
 	r.a.settings.RAMLimit = 0
 	s := r.a.settings
-	s.RAMLimit = 2
+	s.RAMLimit, s.Pack = 2, "Qwen3-30B-A3B-Q4_K_M"
 	if err := r.a.store.SetSetting(settingsKey, s); err != nil {
 		t.Fatal(err)
 	}
 	r.a.loadSettings()
 	r.pump()
+	if got := r.a.chat().composer.pack.Text(); got != s.Pack {
+		t.Errorf("the chat would ask %q, last used was %q", got, s.Pack)
+	}
+	if got := texts(r.a.chat().welcome); strings.Contains(got, "tiny demo") {
+		t.Errorf("a pack that is no demo is called one: %s", got)
+	}
 	r.packs.mu.Lock()
 	defer r.packs.mu.Unlock()
 	if w := r.packs.wished["starter"]; w.RAMCap != 2*gib {
