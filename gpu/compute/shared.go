@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
-	"unsafe"
 )
 
 // ErrNotShared is wrapped when a device cannot use host memory that is pinned for
@@ -29,7 +27,10 @@ func Share(n int64, devs ...*Device) ([]*Host, error) {
 	if n > HostLimit {
 		return nil, fmt.Errorf("share %d bytes: %w: at most %d at once", n, ErrTooBig, int64(HostLimit))
 	}
-	s := newSharedMemory(n)
+	s, err := newSharedMemory(n)
+	if err != nil {
+		return nil, fmt.Errorf("share %d bytes: %w", n, err)
+	}
 	var views []*Host
 	for _, d := range devs {
 		h, err := d.adopt(s)
@@ -50,24 +51,17 @@ func Share(n int64, devs ...*Device) ([]*Host, error) {
 // sharedMemory is memory of this program that drivers were told of. A device that
 // hangs never gives it back, so it stays where it is for as long.
 type sharedMemory struct {
-	mem   []byte // from a page's start, whole pages
+	mem   []byte // whole pages
 	n     int64  // that were asked for
 	users atomic.Int64
-	pin   runtime.Pinner
+	drop  func()
 }
 
-func newSharedMemory(n int64) *sharedMemory {
+func newSharedMemory(n int64) (*sharedMemory, error) {
 	page := int64(max(os.Getpagesize(), 4096))
-	whole := (n + page - 1) / page * page
-	raw := make([]byte, whole+page)
-	s := &sharedMemory{n: n}
-	s.pin.Pin(&raw[0])
-	at := int64(-uintptr(unsafe.Pointer(&raw[0])) & uintptr(page-1))
-	s.mem = raw[at : at+whole : at+whole]
-	return s
+	mem, free, err := pages((n + page - 1) / page * page)
+	return &sharedMemory{mem: mem, n: n, drop: free}, err
 }
-
-func (s *sharedMemory) drop() { s.pin.Unpin() }
 
 // adopt makes a view of memory for a device.
 func (d *Device) adopt(s *sharedMemory) (h *Host, err error) {
