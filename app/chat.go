@@ -346,6 +346,10 @@ func (welcomeLayout) Layout(objs []fyne.CanvasObject, s fyne.Size) {
 
 func (welcomeLayout) MinSize([]fyne.CanvasObject) fyne.Size { return fyne.Size{} }
 
+// leastMeasure is the width, in text sizes, below which a message and its buttons
+// no longer have room.
+const leastMeasure = 26
+
 // chatLayout is list, line, transcript over composer, drawer.
 type chatLayout struct {
 	c    *chatPage
@@ -356,11 +360,21 @@ type chatLayout struct {
 func (l *chatLayout) Layout(_ []fyne.CanvasObject, s fyne.Size) {
 	c := l.c
 	text := theme.TextSize()
-	left := float32(0)
-	c.list.root.Hidden = !l.list
+	left, right := float32(0), float32(0)
+	if c.drawer.root.Visible() {
+		right = min(text*21, s.Width*0.38)
+	}
+	list := l.list
+	if wide := min(text*18, s.Width*0.3); list {
+		// Beside the drawer there is no room for both in a narrow window.
+		list = right == 0 || s.Width-wide-right >= text*leastMeasure
+		left = wide
+	}
+	c.list.root.Hidden = !list
 	l.line.Hide()
-	if l.list {
-		left = min(text*18, s.Width*0.3)
+	if !list {
+		left = 0
+	} else {
 		c.list.root.Resize(fyne.NewSize(left, s.Height))
 		c.list.root.Move(fyne.NewPos(0, 0))
 		l.line.Show()
@@ -368,9 +382,7 @@ func (l *chatLayout) Layout(_ []fyne.CanvasObject, s fyne.Size) {
 		l.line.Move(fyne.NewPos(left, 0))
 		left++
 	}
-	right := float32(0)
 	if c.drawer.root.Visible() {
-		right = min(text*21, s.Width*0.38)
 		c.drawer.root.Resize(fyne.NewSize(right, s.Height))
 		c.drawer.root.Move(fyne.NewPos(s.Width-right, 0))
 	}

@@ -390,3 +390,30 @@ func TestFullDiskInWords(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// In a narrow window the drawer takes the place of the list, so that a message can
+// be written and sent.
+func TestDrawerInANarrowWindow(t *testing.T) {
+	r := newRig(t, LookDark)
+	c := r.a.chat()
+	for _, w := range []struct {
+		width float32
+		list  bool
+	}{{1180, true}, {800, false}} {
+		r.a.win.Resize(fyne.NewSize(w.width, 600))
+		c.toggleDrawer()
+		settle(r.a.win)
+		shot(t, r.a.win, "drawer-narrow")
+		if c.list.root.Visible() != w.list {
+			t.Errorf("%v wide, with the drawer: the list is shown: %v", w.width, !w.list)
+		}
+		if least := c.composer.row.MinSize().Width; c.composer.root.Size().Width < least {
+			t.Errorf("%v wide: the message field has %v, its row needs %v", w.width, c.composer.root.Size().Width, least)
+		}
+		c.toggleDrawer()
+		settle(r.a.win)
+		if !c.list.root.Visible() {
+			t.Errorf("%v wide: without the drawer the list is gone", w.width)
+		}
+	}
+}

@@ -189,7 +189,7 @@ func statusParts(s EngineState, p *point, chosen string, now time.Time) []widget
 			Tip: tr("%s on %s. Opens Packs", s.Pack, where)})
 	} else {
 		if s.Phase == EngineOff && chosen != "" {
-			words = tr("%s is not loaded", chosen)
+			words = tr("%s is not loaded", middleCut(chosen, 36))
 		}
 		parts = append(parts, widget.StatusPart{ID: "state", Text: words, State: state, Color: color, Tip: s.Text})
 	}
