@@ -2,6 +2,8 @@ package app
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -385,6 +387,9 @@ func TestFullDiskInWords(t *testing.T) {
 	}
 	if got := plainly(errors.New("save: attempt to write a readonly database (8)")); !strings.Contains(got, "read-only") {
 		t.Errorf("got %q", got)
+	}
+	if got := plainly(fmt.Errorf("look up a/b: %w", &net.DNSError{Name: "models.example", Err: "no such host"})); got != "models.example cannot be found. See whether this computer is online, then try again." {
+		t.Errorf("without a network: %q", got)
 	}
 	if got := plainly(errors.New("another")); got != "Another." {
 		t.Errorf("got %q", got)

@@ -187,7 +187,14 @@ func (d *download) card() fyne.CanvasObject {
 	if d.source.Name != "" {
 		name = d.source.Name
 	}
-	head := widget.H(6, widget.NewLight(widget.StateBusy), widget.Flex(widget.NewText(name).Bold().Cutting(80)))
+	state := widget.StateBusy
+	switch d.state {
+	case "failed":
+		state = widget.StateAct
+	case "choose", "paused":
+		state = widget.StateInfo
+	}
+	head := widget.H(6, widget.NewLight(state), widget.Flex(widget.NewText(name).Bold().Cutting(80)))
 	body := widget.V(8, head)
 	close := func(tip string) *widget.IconButton {
 		return widget.NewIconButton("close", tip, func() {
@@ -214,7 +221,7 @@ func (d *download) card() fyne.CanvasObject {
 		body.Add(flow)
 		head.Add(close(tr("Close")))
 	case "failed":
-		body.Add(widget.NewParagraph(sentence(d.err)).In(widget.ColorAct))
+		body.Add(widget.NewParagraph(plainly(d.err)).In(widget.ColorAct))
 		again := func() {
 			if len(d.source.Files) > 0 {
 				d.start()
