@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"outcrop/engine/token"
 	"outcrop/gpu/compute"
 )
 
@@ -79,6 +80,18 @@ func TestCardsSpeed(t *testing.T) {
 		}
 	}
 	fmt.Printf("one card, decode: %.1f tok/s\n", decodeSpeed(t, s))
+	same := []int{n / 4, n/4 + 128, n/4 - 1, 0} // on one card and on several
+	same[3] = n - same[0] - same[1] - same[2]
+	s.Reset()
+	begin := 0
+	for i, k := range same {
+		if err := s.advance(t.Context(), ids[begin:begin+k], i/(len(same)-1)); err != nil {
+			t.Fatal(err)
+		}
+		begin += k
+	}
+	logits := slices.Clone(s.fresh)
+	wanted := goOn(t, s, 64)
 	s.Close()
 	m.Close()
 
@@ -118,6 +131,18 @@ func TestCardsSpeed(t *testing.T) {
 	if x := os.Getenv("OUTCROP_CARDS_PIECES"); x != "" {
 		lists = x
 	}
+	m.cards.cutBy = func(int) []int { return slices.Clone(same) }
+	if err := s.prefill(t.Context(), ids, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.fresh, logits) {
+		t.Errorf("pieces of %v: logits of several cards are not those of one", same)
+	} else if got := goOn(t, s, 64); !slices.Equal(got, wanted) {
+		t.Errorf("pieces of %v: ids part: %v and %v", same, got, wanted)
+	} else {
+		fmt.Printf("pieces of %v: %d logits and %d ids after them are the same\n", same, len(logits), len(got))
+	}
+	m.cards.cutBy = nil
 	own := m.cards.pieces(n, 0)
 	try(fmt.Sprint("by itself: ", own), nil)
 	for text := range strings.SplitSeq(lists, "/") {
@@ -170,6 +195,18 @@ func TestCardsSpeed(t *testing.T) {
 	s.st.cards.runs[1].forget()
 	fmt.Printf("two cards, decode, copied: %.1f tok/s\n", decodeSpeed(t, s))
 	s.Close()
+}
+
+// goOn are the next n tokens.
+func goOn(t *testing.T, s *Session, n int) (out []token.ID) {
+	for range n {
+		id := argmax(s.fresh)
+		out = append(out, id)
+		if err := s.advance(t.Context(), []token.ID{id}, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
 }
 
 func decodeSpeed(t *testing.T, s *Session) float64 {
