@@ -46,11 +46,11 @@ func plainQuery(a *slabCall, most float32) {
 	to := unsafe.Slice((*slabQuery)(a.x), a.nq)
 	for i := range to {
 		q, x := unsafe.Slice((*float32)(unsafe.Add(a.p, uintptr(i)*a.ldp)), cacheBlock), &to[i]
-		var top, odd float32 // odd is zero unless there is something infinite or no number
+		var bits uint32 // as numbers without sign: infinity, and no number, are larger than others
 		for _, v := range q {
-			b := float32(math.Abs(float64(v)))
-			top, odd = max(top, b), odd+b*0
+			bits = max(bits, math.Float32bits(v)&0x7fffffff)
 		}
+		top := math.Float32frombits(bits)
 		f, sum := factor(top, most), int32(0)
 		for j, v := range q {
 			w := int32(0)
@@ -64,7 +64,7 @@ func plainQuery(a *slabCall, most float32) {
 				x.high[j], x.low[j] = int8(high), int8(w-high<<8)
 			}
 		}
-		x.scale = top/most + odd
+		x.scale = top / most
 		x.offset, x.less = x.scale*float32(sum), -128*sum
 	}
 }
@@ -186,7 +186,7 @@ func plainWeights8(a *slabCall) {
 	}
 }
 
-// plainWeights4 rounds to 8 bits. What a weight loses goes to a row 32 further
+// plainWeights4 rounds to 8 bits. What a weight loses goes to a row 64 further
 // on, so that many small weights beside a large one are not lost.
 func plainWeights4(a *slabCall) {
 	var w [sumRows]float32
@@ -194,7 +194,7 @@ func plainWeights4(a *slabCall) {
 		x := a.weightsOf(i)
 		to, top := x.plain(), a.products(i, &w)
 		f := factor(top, mostByte)
-		var over [2 * CacheRows]float32
+		var over [4 * CacheRows]float32
 		for r, v := range w {
 			t := float32(v*f) + over[r%len(over)]
 			u := t + whole8

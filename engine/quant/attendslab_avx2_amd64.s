@@ -6,12 +6,10 @@
 // become words; bytes of rows of 4 bits are multiplied as they are.
 
 // QUERIES brings 64 values of each query to whole numbers in Y0-Y7, the sum of
-// which goes to Y14. A sum of nothings is zero, unless one of them is infinite or
-// no number: Y10.
+// which goes to Y14.
 #define TOP(y) \
-	VANDPS Y15, y, Y9; \
-	VMAXPS Y9, Y8, Y8; \
-	VFMADD231PS Y11, y, Y10
+	VPAND Y15, y, Y9; \
+	VPMAXUD Y9, Y8, Y8
 #define NUMBERS(y) \
 	VMULPS Y9, y, y; \
 	VCVTPS2DQ y, y; \
@@ -32,7 +30,6 @@
 	MOVQ slabCall_x(DI), BX; \
 	MOVQ slabCall_nq(DI), CX; \
 	VPBROADCASTD slab256<>+72(SB), Y15; \
-	VXORPS Y11, Y11, Y11; \
 one: \
 	VMOVUPS (SI), Y0; \
 	VMOVUPS 32(SI), Y1; \
@@ -42,8 +39,7 @@ one: \
 	VMOVUPS 160(SI), Y5; \
 	VMOVUPS 192(SI), Y6; \
 	VMOVUPS 224(SI), Y7; \
-	VXORPS Y8, Y8, Y8; \
-	VXORPS Y10, Y10, Y10; \
+	VPXOR Y8, Y8, Y8; \
 	TOP(Y0); \
 	TOP(Y1); \
 	TOP(Y2); \
@@ -52,8 +48,7 @@ one: \
 	TOP(Y5); \
 	TOP(Y6); \
 	TOP(Y7); \
-	ACROSS(VMAXPS, Y8, X8, X9); \
-	ACROSS(VADDPS, Y10, X10, X9); \
+	ACROSS(VPMAXUD, Y8, X8, X9); \
 	VMOVSS slab256<>+most(SB), X12; \
 	VMOVSS slab256<>+76(SB), X13; \
 	VCMPSS $30, X13, X8, X13; \
@@ -61,7 +56,6 @@ one: \
 	VANDPS X13, X9, X9; \
 	VBROADCASTSS X9, Y9; \
 	VDIVSS X12, X8, X8; \
-	VADDSS X10, X8, X8; \
 	VMOVSS X8, slabQuery_scale(BX); \
 	VPXOR Y14, Y14, Y14; \
 	NUMBERS(Y0); \
@@ -269,13 +263,21 @@ query:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
 	XORL R11, R11
 numbers:
 	CARRY(0, Y8)
 	CARRY(32, Y9)
 	CARRY(64, Y10)
 	CARRY(96, Y11)
-	ADDQ $128, R11
+	CARRY(128, Y12)
+	CARRY(160, Y13)
+	CARRY(192, Y14)
+	CARRY(224, Y15)
+	ADDQ $256, R11
 	CMPQ R11, $1024
 	JNE numbers
 	NEXT

@@ -26,7 +26,7 @@
 // Constants as in attendplain.go.
 DATA whole<>+0(SB)/4, $32639.0
 DATA whole<>+4(SB)/4, $0x7fffffff
-DATA whole<>+8(SB)/4, $128
+DATA whole<>+8(SB)/4, $0x00800080
 DATA whole<>+12(SB)/4, $0x80808080
 DATA whole<>+16(SB)/4, $1.0e-34
 DATA whole<>+20(SB)/4, $127.0

@@ -4,75 +4,74 @@
 
 // Attention over slabs of cached rows on AVX-512 with VNNI (attendslab.go).
 
-// WHOLE brings 16 floats times Z28 to whole numbers: high bytes to hi, low ones to
-// lo, the numbers added to Z30. Z27 is 128 in each lane.
-#define WHOLE(z, x, hi, lo) \
-	VMULPS Z28, z, z; \
-	VCVTPS2DQ z, z; \
-	VPADDD z, Z30, Z30; \
-	VPADDD Z27, z, Z29; \
-	VPSRAD $8, Z29, Z29; \
-	VPMOVDB Z29, x; \
-	VMOVDQU x, hi; \
-	VPSLLD $8, Z29, Z29; \
-	VPSUBD Z29, z, z; \
-	VPMOVDB z, x; \
-	VMOVDQU x, lo
+// TWO makes words of 32 floats times Z28, their numbers added to Z30.
+#define TWO(a, b) \
+	VMULPS Z28, a, a; \
+	VMULPS Z28, b, b; \
+	VCVTPS2DQ a, a; \
+	VCVTPS2DQ b, b; \
+	VPADDD a, Z30, Z30; \
+	VPADDD b, Z30, Z30; \
+	VPACKSSDW b, a, a
 
-// BYTES brings 16 floats times Z28 to bytes, the numbers added to Z30.
-#define BYTES(z, x, to) \
-	VMULPS Z28, z, z; \
-	VCVTPS2DQ z, z; \
-	VPADDD z, Z30, Z30; \
-	VPMOVDB z, x; \
-	VMOVDQU x, to
+// PARTS takes words apart: the high byte stays, the low one goes to lo. Z27 is 128
+// in each word.
+#define PARTS(z, lo) \
+	VPADDW Z27, z, lo; \
+	VPSRAW $8, lo, Z29; \
+	VPSLLW $8, Z29, lo; \
+	VPSUBW lo, z, lo; \
+	VMOVDQA64 Z29, z
+
+// KEEP stores the words of Z0 and Z2, whose fours lie as packing left them, as bytes.
+#define KEEP(a, b, mem) \
+	VPACKSSWB b, a, a; \
+	VPERMD a, Z26, a; \
+	VMOVDQU64 a, mem
 
 #define WHOLE4 \
-	WHOLE(Z0, X4, slabQuery_high(BX), slabQuery_low(BX)); \
-	WHOLE(Z1, X4, (slabQuery_high+16)(BX), (slabQuery_low+16)(BX)); \
-	WHOLE(Z2, X4, (slabQuery_high+32)(BX), (slabQuery_low+32)(BX)); \
-	WHOLE(Z3, X4, (slabQuery_high+48)(BX), (slabQuery_low+48)(BX))
-#define BYTES4 \
-	BYTES(Z0, X4, slabQuery_high(BX)); \
-	BYTES(Z1, X4, (slabQuery_high+16)(BX)); \
-	BYTES(Z2, X4, (slabQuery_high+32)(BX)); \
-	BYTES(Z3, X4, (slabQuery_high+48)(BX))
+	PARTS(Z0, Z4); \
+	PARTS(Z2, Z5); \
+	KEEP(Z0, Z2, slabQuery_high(BX)); \
+	KEEP(Z4, Z5, slabQuery_low(BX))
+#define BYTES4 KEEP(Z0, Z2, slabQuery_high(BX))
 
-// A sum of nothings is zero, unless one of them is infinite or no number: X25.
+DATA packed<>+0(SB)/8, $0x0000000400000000
+DATA packed<>+8(SB)/8, $0x0000000c00000008
+DATA packed<>+16(SB)/8, $0x0000000500000001
+DATA packed<>+24(SB)/8, $0x0000000d00000009
+DATA packed<>+32(SB)/8, $0x0000000600000002
+DATA packed<>+40(SB)/8, $0x0000000e0000000a
+DATA packed<>+48(SB)/8, $0x0000000700000003
+DATA packed<>+56(SB)/8, $0x0000000f0000000b
+GLOBL packed<>(SB), RODATA|NOPTR, $64
+
 #define QUERIES(most, NUMBERS) \
 	MOVQ a+0(FP), DI; \
 	MOVQ slabCall_p(DI), SI; \
 	MOVQ slabCall_x(DI), BX; \
 	MOVQ slabCall_nq(DI), CX; \
 	VPBROADCASTD whole<>+8(SB), Z27; \
-	VPBROADCASTD whole<>+4(SB), Z26; \
+	VPBROADCASTD whole<>+4(SB), Z25; \
+	VMOVDQU64 packed<>(SB), Z26; \
 one: \
 	VMOVUPS (SI), Z0; \
 	VMOVUPS 64(SI), Z1; \
 	VMOVUPS 128(SI), Z2; \
 	VMOVUPS 192(SI), Z3; \
-	VPANDD Z26, Z0, Z4; \
-	VPANDD Z26, Z1, Z5; \
-	VPANDD Z26, Z2, Z6; \
-	VPANDD Z26, Z3, Z7; \
-	VMAXPS Z5, Z4, Z31; \
-	VMAXPS Z7, Z6, Z30; \
-	VMAXPS Z30, Z31, Z31; \
-	VPXORD Z29, Z29, Z29; \
-	VMULPS Z29, Z4, Z4; \
-	VMULPS Z29, Z5, Z5; \
-	VMULPS Z29, Z6, Z6; \
-	VMULPS Z29, Z7, Z7; \
-	VADDPS Z5, Z4, Z4; \
-	VADDPS Z7, Z6, Z6; \
-	VADDPS Z6, Z4, Z30; \
-	TOTAL(VADDPS); \
-	VMOVAPS X30, X25; \
-	LARGEST(VMAXPS); \
+	VPANDD Z25, Z0, Z4; \
+	VPANDD Z25, Z1, Z5; \
+	VPANDD Z25, Z2, Z6; \
+	VPANDD Z25, Z3, Z7; \
+	VPMAXUD Z5, Z4, Z31; \
+	VPMAXUD Z7, Z6, Z30; \
+	VPMAXUD Z30, Z31, Z31; \
+	LARGEST(VPMAXUD); \
 	SCALE(most); \
-	VADDSS X25, X31, X31; \
 	VMOVSS X31, slabQuery_scale(BX); \
 	VPXORD Z30, Z30, Z30; \
+	TWO(Z0, Z1); \
+	TWO(Z2, Z3); \
 	NUMBERS; \
 	TOTAL(VPADDD); \
 	VCVTDQ2PS X30, X29; \

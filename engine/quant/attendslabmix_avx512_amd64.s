@@ -62,23 +62,23 @@ TEXT ·scales4x512(SB), NOSPLIT, $0-8
 	VADDPS Z19, Z30, Z30; \
 	VPMAXUD z, most, most
 
-#define SIXTEEN(P) \
-	P(0, Z0, Z16); \
-	P(1, Z1, Z17); \
-	P(2, Z2, Z16); \
-	P(3, Z3, Z17); \
-	P(4, Z4, Z16); \
-	P(5, Z5, Z17); \
-	P(6, Z6, Z16); \
-	P(7, Z7, Z17); \
-	P(8, Z8, Z16); \
-	P(9, Z9, Z17); \
-	P(10, Z10, Z16); \
-	P(11, Z11, Z17); \
-	P(12, Z12, Z16); \
-	P(13, Z13, Z17); \
-	P(14, Z14, Z16); \
-	P(15, Z15, Z17)
+#define SIXTEEN(P, a, b, c, d) \
+	P(0, Z0, a); \
+	P(1, Z1, b); \
+	P(2, Z2, c); \
+	P(3, Z3, d); \
+	P(4, Z4, a); \
+	P(5, Z5, b); \
+	P(6, Z6, c); \
+	P(7, Z7, d); \
+	P(8, Z8, a); \
+	P(9, Z9, b); \
+	P(10, Z10, c); \
+	P(11, Z11, d); \
+	P(12, Z12, a); \
+	P(13, Z13, b); \
+	P(14, Z14, c); \
+	P(15, Z15, d)
 
 // NUMBERS8 makes whole numbers of 16 weights: their high and low bytes, four times
 // each, for the four values that a row has in a register.
@@ -88,13 +88,12 @@ TEXT ·scales4x512(SB), NOSPLIT, $0-8
 	VPSHUFB Z24, z, Z19; \
 	VMOVDQU64 Z18, (128*i)(BX); \
 	VMOVDQU64 Z19, (128*i+64)(BX)
-// NUMBERS4 carries over what is lost.
+// NUMBERS4 carries over what is lost: VREDUCEPS takes the nearest whole number off.
 #define NUMBERS4(i, z, over) \
 	VMULPS Z28, z, z; \
 	VADDPS over, z, z; \
 	VADDPS Z27, z, Z18; \
-	VSUBPS Z27, Z18, Z19; \
-	VSUBPS Z19, z, over; \
+	VREDUCEPS $0, z, over; \
 	VPSHUFB Z24, Z18, Z18; \
 	VMOVDQU64 Z18, (64*i)(BX)
 
@@ -133,12 +132,12 @@ TEXT ·weights8x512(SB), NOSPLIT, $0-8
 query:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	SIXTEEN(PRODUCT)
+	SIXTEEN(PRODUCT, Z16, Z17, Z16, Z17)
 	VPMAXUD Z17, Z16, Z31
 	LARGEST(VPMAXUD)
 	SCALE(24)
 	VMOVSS X31, slabWeights_scale(BX)
-	SIXTEEN(NUMBERS8)
+	SIXTEEN(NUMBERS8, Z16, Z16, Z16, Z16)
 	NEXT
 
 // func weights4x512(a *slabCall)
@@ -149,7 +148,7 @@ query:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z30, Z30, Z30
-	SIXTEEN(PRODUCT_M)
+	SIXTEEN(PRODUCT_M, Z16, Z17, Z16, Z17)
 	VPMAXUD Z17, Z16, Z31
 	LARGEST(VPMAXUD)
 	SCALE(28)
@@ -158,7 +157,9 @@ query:
 	VMOVSS X30, slabWeights_offset(BX)
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	SIXTEEN(NUMBERS4)
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	SIXTEEN(NUMBERS4, Z16, Z17, Z20, Z21)
 	NEXT
 
 // Registers of MIX: SI values of the first slab, AX those of a slab, R13 weights,
