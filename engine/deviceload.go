@@ -94,6 +94,7 @@ func (r *run) compile(o *Options) (err error) {
 	if r.quant, err = r.set.Quantize(); err != nil {
 		return err
 	}
+	r.dev.KeepFree(r.weightBytes() * 5 / 4) // weights, and what buffers and caches may take
 	many := r.c.m.chunk > ops.MaxColumns
 	r.set.Ahead(many, r.types()...)
 	if r.c.experts && o.SlotBytes > 0 {
@@ -106,6 +107,19 @@ func (r *run) compile(o *Options) (err error) {
 		}
 	}
 	return nil
+}
+
+// weightBytes are those of the run on the device.
+func (r *run) weightBytes() (need int64) {
+	m := r.c.m
+	for il := r.lo; il < r.hi; il++ {
+		n := m.cardNeed(il)
+		need += n.weights + n.experts
+	}
+	if r.last {
+		need += m.output.bytes()
+	}
+	return need
 }
 
 // load copies the weights of a run, and waits for its kernels.
@@ -121,14 +135,7 @@ func (r *run) load(ctx context.Context, o *Options) error {
 		return err
 	}
 	const chunk = 64 << 20
-	var need int64
-	for il := r.lo; il < r.hi; il++ {
-		n := m.cardNeed(il)
-		need += n.weights + n.experts
-	}
-	if r.last {
-		need += m.output.bytes()
-	}
+	need := r.weightBytes()
 	// A small model takes little of a card that may use little; norms and biases come on top.
 	r.arena = r.dev.Arena(min(chunk, need+need/16+64<<10, r.dev.MaxBuffer()))
 	ld := &loader{r: r}
@@ -163,7 +170,9 @@ func (r *run) load(ctx context.Context, o *Options) error {
 	if err := r.room(); err != nil {
 		return err
 	}
-	return r.set.Ready(ctx, compiled)
+	err = r.set.Ready(ctx, compiled)
+	r.dev.KeepFree(0)
+	return err
 }
 
 // types lists the tensor types of the run.

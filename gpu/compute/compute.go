@@ -14,6 +14,7 @@ package compute
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -103,6 +104,8 @@ type Options struct {
 	// Skip leaves the launches of a kernel out when it says so, for measurements of
 	// what each is worth. nil: none.
 	Skip func(kernel string) bool
+
+	keep *atomic.Int64 // Device.KeepFree
 }
 
 func (o Options) defaults() Options {
@@ -112,6 +115,7 @@ func (o Options) defaults() Options {
 	if o.Build == 0 {
 		o.Build = 10 * time.Minute
 	}
+	o.keep = new(atomic.Int64)
 	return o
 }
 

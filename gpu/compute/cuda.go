@@ -114,6 +114,7 @@ func (cudaDriver) open(i Info, o Options) (backend, error) {
 	if code := cu.ctxSet(b.ctx); code != 0 {
 		return nil, fail("cuCtxSetCurrent", code)
 	}
+	b.copies = newAssemblers(b.startCopy, cu.link, b.copiesAllowed)
 	const nonBlocking = 1
 	if code := cu.streamCreate(&b.stream, nonBlocking); code != 0 {
 		return nil, fail("cuStreamCreate", code)
@@ -135,6 +136,7 @@ type cudaBackend struct {
 	ctx, stream uintptr
 	events      [2]uintptr
 	marked      [2]bool
+	copies      *assemblers
 	bridge      sync.Once
 	compiler    *openclBackend // NVIDIA's OpenCL, for PTX; nil until needed
 	noCompiler  error
@@ -255,34 +257,93 @@ func (b *cudaBackend) attach() (func(), error) {
 	return func() { b.cu.ctxSet(0) }, nil
 }
 
-// build makes PTX of a module and loads it.
+// build makes machine code of a module and loads it.
 func (b *cudaBackend) build(src source) (handle, error) {
 	options := src.options()
-	key := cacheKey("ptx", b.info, src.text(), options)
-	if ptx := readCache(src.cache, key); ptx != nil {
-		if m, err := b.load(ptx); err == nil {
+	key := cacheKey("cubin", b.info, src.text(), options)
+	if code := readCache(src.cache, key); code != nil {
+		if m, err := b.load(code); err == nil {
 			return m, nil
 		}
 	}
-	ptx, err := b.compile(src, options)
+	ptx, err := b.ptx(src, options)
 	if err != nil {
-		var broken *Error
-		if errors.As(err, &broken) && broken.Kind == ErrBuild {
+		return 0, err
+	}
+	if b.cu.links != nil {
+		code, err := b.copies.assemble(ptx)
+		if errors.Is(err, ErrBuild) || errors.Is(err, ErrClosed) {
 			return 0, err
 		}
-		// no compiler: what was made ahead of time
-		made, perr := kernels.PTX(src.Module, b.info.Features.Nvidia)
-		if perr != nil {
-			return 0, &Error{API: "CUDA", Call: "build", Name: "no PTX", Kind: ErrBuild,
-				Detail: fmt.Sprintf("NVIDIA's OpenCL compiler: %v; embedded: %v", err, perr)}
+		if err == nil {
+			if m, err := b.load(code); err == nil {
+				writeCache(src.cache, key, code)
+				return m, nil
+			}
 		}
-		return b.load(made)
 	}
-	m, err := b.load(ptx)
-	if err == nil {
-		writeCache(src.cache, key, ptx)
+	return b.load(ptx)
+}
+
+// ptx gives the text that was made ahead of time, else what NVIDIA's OpenCL compiler
+// makes; the other way round where CompilerVariable says so.
+func (b *cudaBackend) ptx(src source, options string) ([]byte, error) {
+	embedded := func() ([]byte, error) { return kernels.PTX(src.Module, b.info.Features.Nvidia) }
+	bridge := func() ([]byte, error) {
+		key := cacheKey("ptx", b.info, src.text(), options)
+		if ptx := readCache(src.cache, key); ptx != nil {
+			return ptx, nil
+		}
+		ptx, err := b.compile(src, options)
+		if err == nil {
+			writeCache(src.cache, key, ptx)
+		}
+		return ptx, err
 	}
-	return m, err
+	first, second := embedded, bridge
+	if os.Getenv(CompilerVariable) == "opencl" {
+		first, second = bridge, embedded
+	}
+	ptx, err := first()
+	if err == nil || errors.Is(err, ErrBuild) {
+		return ptx, err
+	}
+	ptx, other := second()
+	if other == nil || errors.Is(other, ErrBuild) {
+		return ptx, other
+	}
+	return nil, &Error{API: "CUDA", Call: "build", Name: "no PTX", Kind: ErrBuild, Detail: fmt.Sprintf("%v; %v", err, other)}
+}
+
+// CompilerVariable, set to opencl, has CUDA take its kernels from NVIDIA's OpenCL compiler
+// even where they are embedded, to compare the two.
+const CompilerVariable = "OUTCROP_GPU_COMPILER"
+
+// abandon ends what makes machine code beside the device, as the device is closed.
+func (b *cudaBackend) abandon() { b.copies.close() }
+
+// copiesAllowed is how many copies of the program may assemble: one for a processor,
+// and a context of each must fit beside what the caller is about to take.
+func (b *cudaBackend) copiesAllowed() int {
+	n := min(runtime.GOMAXPROCS(0)-1, 8)
+	if free, _, known := b.memory(); known {
+		n = min(n, int((free-b.opts.keep.Load())/helperRoom))
+	}
+	return max(n, 0)
+}
+
+func (b *cudaBackend) startCopy() (*assembler, error) {
+	helperStart.Lock()
+	command := helperStart.command
+	helperStart.Unlock()
+	if command == nil {
+		return nil, errors.New("this program does not assemble in other processes")
+	}
+	c := command(b.info.Index)
+	if c == nil {
+		return nil, errors.New("the path of this program is not known")
+	}
+	return startAssembler(c)
 }
 
 var envRegister = regexp.MustCompile(`%envreg(\d+)`)
@@ -514,6 +575,7 @@ func (b *cudaBackend) unrecord(h handle) {
 }
 
 func (b *cudaBackend) close() {
+	b.copies.close()
 	if b.compiler != nil {
 		b.compiler.close()
 	}

@@ -65,6 +65,8 @@ type cudaAPI struct {
 	execDestroy   func(exec uintptr) int32
 	graphDestroy  func(g uintptr) int32
 
+	links *cudaLinker // nil: the driver makes no machine code to keep
+
 	// hot calls, through SyscallN
 	launchKernel, htod, dtoh, dtod, set8, set32     uintptr
 	streamSync, eventRecord, eventSync, graphLaunch uintptr
@@ -117,6 +119,7 @@ var loadCUDA = sync.OnceValues(func() (*cudaAPI, error) {
 	c.launchEx = c.addr("cuLaunchKernelEx")
 	c.want(&c.hostRegister, "cuMemHostRegister_v2")
 	c.want(&c.hostUnregister, "cuMemHostUnregister")
+	c.links = c.linker()
 	c.missing = nil
 	// Graphs came with CUDA 10; without them a sequence is launched one by one.
 	if c.want(&c.captureBegin, "cuStreamBeginCapture_v2") && c.want(&c.captureEnd, "cuStreamEndCapture") {

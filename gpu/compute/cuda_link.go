@@ -1,0 +1,86 @@
+package compute
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// cudaLinker is the part of the driver API that makes machine code without
+// loading it, so that it can be kept and can be made by another process. Drivers
+// without it load PTX and keep machine code themselves.
+type cudaLinker struct {
+	create   func(n uint32, options *int32, values *uintptr, state *uintptr) int32
+	add      func(state uintptr, kind int32, data unsafe.Pointer, size uintptr, name string, n uint32, options *int32, values *uintptr) int32
+	complete func(state uintptr, code *uintptr, size *uintptr) int32
+	destroy  func(state uintptr) int32
+}
+
+// linker binds what is needed for link; nil where the driver lacks it.
+func (c *cudaAPI) linker() *cudaLinker {
+	l := &cudaLinker{}
+	if !c.want(&l.create, "cuLinkCreate_v2") || !c.want(&l.add, "cuLinkAddData_v2") || !c.want(&l.complete, "cuLinkComplete") || !c.want(&l.destroy, "cuLinkDestroy") {
+		return nil
+	}
+	return l
+}
+
+// link makes machine code of PTX for the device whose context the thread has.
+func (c *cudaAPI) link(ptx []byte) ([]byte, error) {
+	l := c.links
+	if l == nil {
+		return nil, fmt.Errorf("cuLinkCreate: %w: the CUDA driver lacks it", ErrNoDriver)
+	}
+	if len(ptx) == 0 || ptx[len(ptx)-1] != 0 {
+		ptx = append(ptx[:len(ptx):len(ptx)], 0)
+	}
+	log := make([]byte, 8192)
+	options, values := &[2]int32{cuJITErrorLog, cuJITErrorLogSize}, &[2]uintptr{0, uintptr(len(log))}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&log[0])
+	pin.Pin(&ptx[0])
+	pin.Pin(options) // read until the end, not only by the call
+	pin.Pin(values)
+	values[0] = uintptr(unsafe.Pointer(&log[0]))
+	fail := func(call string, code int32) error {
+		err := c.status(call, code).(*Error)
+		err.Detail = cString(log)
+		return err
+	}
+	var state uintptr
+	if code := l.create(2, &options[0], &values[0], &state); code != 0 {
+		return nil, c.status("cuLinkCreate", code)
+	}
+	defer l.destroy(state)
+	const isPTX = 1 // CU_JIT_INPUT_PTX
+	if code := l.add(state, isPTX, unsafe.Pointer(&ptx[0]), uintptr(len(ptx)), "module", 0, nil, nil); code != 0 {
+		return nil, fail("cuLinkAddData", code)
+	}
+	var at, size uintptr
+	if code := l.complete(state, &at, &size); code != 0 {
+		return nil, fail("cuLinkComplete", code)
+	}
+	return append([]byte(nil), foreign(at, int64(size))...), nil // the driver's goes with state
+}
+
+// openLinker makes a context on a device, for link on this thread.
+func openLinker(device int) (func(ptx []byte) ([]byte, error), error) {
+	c, err := loadCUDA()
+	if err != nil {
+		return nil, err
+	}
+	runtime.LockOSThread() // for good: contexts belong to threads
+	var dev int32
+	var ctx uintptr
+	if code := c.deviceGet(&dev, int32(device)); code != 0 {
+		return nil, c.status("cuDeviceGet", code)
+	}
+	if code := c.ctxRetain(&ctx, dev); code != 0 {
+		return nil, c.status("cuDevicePrimaryCtxRetain", code)
+	}
+	if code := c.ctxSet(ctx); code != 0 {
+		return nil, c.status("cuCtxSetCurrent", code)
+	}
+	return c.link, nil
+}
