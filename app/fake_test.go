@@ -61,7 +61,7 @@ func (e *fakeEngine) Start(s EngineSpec) {
 	e.specs = append(e.specs, s)
 	hold := e.hold
 	e.mu.Unlock()
-	e.set(EngineState{Phase: EngineLoading, Pack: s.Name, Path: s.Path, Words: "reading the file", Done: 1, Total: 4})
+	e.set(EngineState{Phase: EngineLoading, Pack: s.Name, Path: s.Path, Words: "reading the file", Done: 1 << 28, Total: 4 << 28})
 	if !hold {
 		e.ready(s.Name)
 	}

@@ -214,17 +214,34 @@ func (f *frame) ended(s EngineState) {
 	widget.Relayout(f.banner)
 }
 
+// leastBytes tells the phases of loading that count bytes from those that count
+// modules of kernels or layers, which may take turns: a share of each would go to and
+// fro.
+const leastBytes = 1 << 20
+
+// loadWords is a phase of loading in words, with what it counts; "" for one that
+// is just called loading.
+func loadWords(s EngineState) string {
+	w := strings.TrimSuffix(s.Words, ".")
+	switch {
+	case strings.EqualFold(w, "loading"):
+		return ""
+	case w != "" && s.Total > 0 && s.Total < leastBytes:
+		return tr("%s: %d of %d", w, s.Done, s.Total)
+	}
+	return w
+}
+
 // engineWords says the engine's state in a few words.
 func engineWords(s EngineState) (string, widget.State, fyne.ThemeColorName) {
 	switch s.Phase {
 	case EngineStart:
 		return tr("Starting"), widget.StateBusy, widget.ColorText
 	case EngineLoading:
-		if s.Total > 0 {
+		if s.Total >= leastBytes {
 			return tr("Loading %s, %d %%", s.Pack, s.Done*100/s.Total), widget.StateBusy, widget.ColorText
 		}
-		// What has no end to count to: kernels that are compiled.
-		if w := strings.TrimSuffix(s.Words, "."); w != "" && !strings.EqualFold(w, "loading") {
+		if w := loadWords(s); w != "" {
 			return w, widget.StateBusy, widget.ColorText
 		}
 		return tr("Loading %s", s.Pack), widget.StateBusy, widget.ColorText

@@ -271,7 +271,9 @@ func TestLoadingInWords(t *testing.T) {
 		s    EngineState
 		want string
 	}{
-		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Reading weights.", Done: 1, Total: 4}, "Loading p, 25 %"},
+		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Reading weights.", Done: 1 << 30, Total: 4 << 30}, "Loading p, 25 %"},
+		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Compiling kernels for the card, once.", Done: 3, Total: 21}, "Compiling kernels for the card, once: 3 of 21"},
+		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Loading.", Done: 1, Total: 4}, "Loading p"},
 		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Compiling kernels for the card, once."}, "Compiling kernels for the card, once"},
 		{EngineState{Phase: EngineLoading, Pack: "p"}, "Loading p"},
 		{EngineState{Phase: EngineLoading, Pack: "p", Words: "Loading."}, "Loading p"},

@@ -471,7 +471,7 @@ func (s *stream) engineChanged(st EngineState) {
 	case EngineStart:
 		words = tr("Starting the engine")
 	case EngineLoading:
-		if words == "" {
+		if words = loadWords(st); words == "" {
 			words = tr("Loading %s", st.Pack)
 		}
 	case EngineReady:
