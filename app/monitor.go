@@ -310,7 +310,7 @@ func (p *monitorPage) drawSensors(last *point) {
 		c := &s.Cards[i]
 		n := ""
 		if len(s.Cards) > 1 {
-			n = c.Name + " "
+			n = cardLabel(s.Cards, i) + " "
 		}
 		list = append(list, item{n + tr("VRAM in use"), c.VRAM}, item{n + tr("card busy"), c.Busy}, item{n + tr("temperature"), c.Temp}, item{n + tr("power"), c.Power}, item{n + tr("clock"), c.Clock})
 	}

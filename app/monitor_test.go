@@ -259,9 +259,14 @@ func TestEveryCardHasItsChart(t *testing.T) {
 	if got := p.cards[1].note.Text(); got != "Who the others are is not told: NVML: no permission" {
 		t.Errorf("why they are not told: %q", got)
 	}
+	for name, want := range map[string]string{"Arc A770 03:00 VRAM in use": "12.0 GiB", "Arc A770 07:00 VRAM in use": "1.0 GiB"} {
+		if row := p.sensorRows[name]; row == nil || row.value.Text() != want {
+			t.Errorf("the reading %q is %+v, want %s", name, row, want)
+		}
+	}
 	settle(r.a.win)
 	shot(t, r.a.win, "monitor-two-cards")
-	if got := texts(p.why); !strings.Contains(got, "Arc A770 is not used: nobody asked.") {
+	if got := texts(p.why); !strings.Contains(got, "Arc A770 07:00 is not used: nobody asked.") {
 		t.Errorf("why: %s", got)
 	}
 	// Both in use: the status line adds them up.

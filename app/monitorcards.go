@@ -32,6 +32,17 @@ func shortPCI(p string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(p, "0000:"), ".0")
 }
 
+// cardLabel is the name of one of several cards, with its address where another
+// one is called the same.
+func cardLabel(cards []wire.Card, i int) string {
+	for j := range cards {
+		if j != i && cards[j].Name == cards[i].Name && cards[i].PCI != "" {
+			return cards[i].Name + " " + shortPCI(cards[i].PCI)
+		}
+	}
+	return cards[i].Name
+}
+
 // layCharts puts the charts below each other: the cards, RAM, the rate.
 func (p *monitorPage) layCharts() {
 	p.charts.Objects = []fyne.CanvasObject{p.noCard}
@@ -64,7 +75,7 @@ func (p *monitorPage) drawCards(d widget.ChartData, begin time.Time) {
 		for i := range now {
 			title := tr("VRAM")
 			if len(now) > 1 {
-				title = tr("VRAM of %s", joinDots(now[i].Name, shortPCI(now[i].PCI)))
+				title = tr("VRAM of %s", cardLabel(now, i))
 			}
 			c := &cardChart{key: keyOf(&now[i]), chart: widget.NewChart(title, false), note: widget.NewCaption("").Cutting(120)}
 			c.box = widget.V(2, widget.Sized(0, 168, c.chart), c.note)

@@ -46,7 +46,7 @@ func slowness(p, before *point) []string {
 	}
 	for i := range s.Cards {
 		if c := &s.Cards[i]; !c.Used && c.WhyIdle != "" {
-			out = append(out, tr("%s is not used: %s.", c.Name, c.WhyIdle))
+			out = append(out, tr("%s is not used: %s.", cardLabel(s.Cards, i), c.WhyIdle))
 		}
 	}
 	return out
