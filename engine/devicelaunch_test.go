@@ -14,7 +14,7 @@ import (
 func launchesOf(t *testing.T, path string) int {
 	t.Helper()
 	card := newFakeCard()
-	card.nvidia = 90 // others join parts of attention in a launch of its own
+	card.nvidia = 90
 	m := load(t, path, Options{Threads: 1, Context: 256, Draft: "off", Devices: []*compute.Device{card.open(t)}})
 	if why := m.OnCPU(); len(why) > 0 {
 		t.Fatalf("not all on the card: %v", why)
@@ -31,11 +31,11 @@ func launchesOf(t *testing.T, path string) int {
 	return n
 }
 
-// TestDecodeLaunches: a layer of a dense model takes 7 launches in a decode step,
-// 8 when the values' matrix has another type than those of queries and keys. Each
-// costs microseconds, which small models consist of.
+// TestDecodeLaunches: a layer of a dense model takes at most 8 launches in a
+// decode step, one more when the values' matrix has another type than those of
+// queries and keys. Each costs microseconds, which small models consist of.
 func TestDecodeLaunches(t *testing.T) {
-	heads := func(w *gguf.Writer) { // of 32 values, as attention joins whole units of rounding
+	heads := func(w *gguf.Writer) { // of 32 values
 		for k, v := range map[string]uint32{"attention.head_count": 2, "attention.head_count_kv": 1, "attention.key_length": 32, "attention.value_length": 32, "rope.dimension_count": 32} {
 			w.Set("llama."+k, v)
 		}
@@ -44,8 +44,8 @@ func TestDecodeLaunches(t *testing.T) {
 		spec tinySpec
 		most int
 	}{
-		"one type":     {tinySpec{seed: 3, edit: heads}, 7},
-		"other values": {tinySpec{seed: 3, edit: heads, half: "attn_v"}, 8},
+		"one type":     {tinySpec{seed: 3, edit: heads}, 8},
+		"other values": {tinySpec{seed: 3, edit: heads, half: "attn_v"}, 9},
 	} {
 		two, three := x.spec, x.spec
 		two.layers, three.layers = 2, 3

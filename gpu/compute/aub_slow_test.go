@@ -66,7 +66,7 @@ func TestAUBChild(t *testing.T) {
 	t.Fatalf("driver %s has no card in AUB mode", name)
 }
 
-// step records one layer of a dense model in seven launches, and replays it.
+// step records one layer of a dense model in eight launches, and replays it.
 func step(t *testing.T, d *compute.Device) {
 	ok := func(err error) {
 		t.Helper()

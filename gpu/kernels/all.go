@@ -56,6 +56,9 @@ func Units() []Module {
 		if h.key <= 256 {
 			list = append(list, Flash(h.key, h.value, false), Flash(h.key, h.value, true))
 		}
+		for rows := 1; rows <= 16 && UnitsFit(h.key, h.value); rows *= 2 {
+			list = append(list, AttendUnits(Attention{Key: h.key, Value: h.value, Rows: rows}))
+		}
 	}
 	return append(list, FineFlash(256, 256, false))
 }

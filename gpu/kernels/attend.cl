@@ -12,10 +12,6 @@
 // them, and put them into the caches, for the next token.
 //
 // parts: (split, row, VD+2): weighted sum, sum of weights, largest score.
-//
-// With JOIN_HERE the work-group that is the last to finish its rows joins their
-// parts as join.cl does, which saves a launch; VD is a multiple of 32 then. done
-// has a count for each key head and block of rows, zero before and after.
 
 #define AW 4 // waves
 #define BIG (KD > VD ? KD : VD)
@@ -164,39 +160,10 @@ FN float value(const cached *c, int j, int k) {
 #endif
 }
 
-#define JOIN_SINKS 1 // as in join.cl
-#define JOIN_GATE 2
-#define JOIN_FLOATS 4
-#define JOIN_ROUND 8
-#define JOIN_HERE 16
-#define JOIN_PARTS 64
-
-// What a work-item wrote before it is seen by all work-groups of the launch that
-// see what it writes after; and fresh_part reads past a cache of its own that a
-// multiprocessor may have.
-#ifdef NVIDIA
-#define FENCE_DEVICE __asm__ volatile("membar.gl;" ::: "memory")
-FN float fresh_part(CGLOBAL float *p) {
-  float v;
-  __asm__ volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
-  return v;
-}
-#elif defined(INTEL)
-// SPIR-V's own, as OpenCL C 1.2 has no fence of this scope: device; acquire,
-// release, global memory.
-void __attribute__((overloadable)) __spirv_MemoryBarrier(int, int);
-#define FENCE_DEVICE __spirv_MemoryBarrier(1, 0x208)
-#define fresh_part(p) (*(p))
-#else
-#define FENCE_DEVICE mem_fence(CLK_GLOBAL_MEM_FENCE) // processors: their memory is coherent
-#define fresh_part(p) (*(p))
-#endif
-
 KERNEL(AW) void attend(CGLOBAL float *q, int ldq, int qstep, CGLOBAL float *knew, CGLOBAL float *vnew, CGLOBAL float *qw,
                        CGLOBAL float *kw, CGLOBAL float *cs, int rot, CGLOBAL int *st, int tokens, int heads, int kvheads, int ctx,
                        int window, float scale, float cap, float eps, int flags, GLOBAL uchar *kcache, GLOBAL uchar *vcache,
-                       int splits, GLOBAL float *parts, GLOBAL int *done, CGLOBAL float *sinks, int joining, GLOBAL float *y,
-                       GLOBAL uint4 *xq, GLOBAL uint2 *xm) {
+                       int splits, GLOBAL float *parts) {
   BEGIN
   LANE_LOCAL
   __local float lq[GH * KD];
@@ -204,10 +171,6 @@ KERNEL(AW) void attend(CGLOBAL float *q, int ldq, int qstep, CGLOBAL float *knew
   __local float lm[AW * GH], ll[AW * GH];
   __local float out[GH * VD];
   __local float spare[(2 + AW) * BIG];
-#if VD % 32 == 0
-  __local float lshare[GH * JOIN_PARTS];
-  __local int last;
-#endif
   const int lane = get_local_id(0) % LANES, wave = get_local_id(0) / LANES;
   const int split = get_group_id(0), g = get_group_id(1), group = heads / kvheads;
   const int row0 = get_group_id(2) * GH, rows = tokens * group;
@@ -389,67 +352,4 @@ KERNEL(AW) void attend(CGLOBAL float *q, int ldq, int qstep, CGLOBAL float *knew
       to_[VD + 1] = t;
     }
   }
-#if VD % 32 == 0
-  if (!(joining & JOIN_HERE)) return;
-  FENCE_DEVICE;
-  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  if (get_local_id(0) == 0) {
-    last = 1;
-    if (splits > 1) {
-      GLOBAL int *count = done + get_group_id(2) * kvheads + g;
-      last = atomic_inc(count) == splits - 1;
-      if (last) *count = 0;
-      FENCE_DEVICE;
-    }
-  }
-  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  if (last) {
-    const ulong far = (ulong)tokens * heads * (VD + 2); // from part to part
-    // what each part counts, a wave for a row
-    for (int b = 0; b < GH; b += AW) {
-      const int r = b + wave, row = row0 + r, live = r < GH && row < rows;
-      const int head = live ? g * group + row % group : 0;
-      CGLOBAL float *p = parts + ((ulong)(live ? row / group : 0) * heads + head) * (VD + 2) + VD;
-      const float sink = live && (joining & JOIN_SINKS) ? sinks[head] : -INFINITY;
-      float t = sink, sum = 0;
-      for (int s = lane; s < splits; s += LANES) t = fmax(t, fresh_part(p + s * far + 1));
-      t = lane_max(t);
-      for (int s = lane; s < splits; s += LANES) {
-        const float at = fresh_part(p + s * far + 1), f = at == -INFINITY ? 0.0f : exp(at - t);
-        sum += f * fresh_part(p + s * far);
-        if (live) lshare[r * JOIN_PARTS + s] = f;
-      }
-      sum = lane_sum(sum);
-      if (joining & JOIN_SINKS) sum += exp(sink - t);
-      if (live)
-        for (int s = lane; s < splits; s += LANES) lshare[r * JOIN_PARTS + s] /= sum;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const ulong n = (ulong)heads * VD;
-    for (int i = get_local_id(0); i < GH * VD; i += AW * LANES) {
-      const int r = i / VD, d = i % VD, row = row0 + r;
-      if (row >= rows) continue;
-      const ulong token = row / group, head = g * group + row % group;
-      CGLOBAL float *p = parts + (token * heads + head) * (VD + 2) + d;
-      float v = 0;
-#pragma unroll 8
-      for (int s = 0; s < splits; s++) v += lshare[r * JOIN_PARTS + s] * fresh_part(p + s * far);
-      if (joining & JOIN_GATE) v /= 1.0f + exp(-q[token * ldq + head * qstep + KD + d]);
-      out[i] = v;
-      if (joining & JOIN_FLOATS) y[token * n + head * VD + d] = v;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (joining & JOIN_ROUND) {
-      for (int u = get_local_id(0); u < GH * (VD / 32); u += AW * LANES) {
-        const int row = row0 + u / (VD / 32);
-        if (row >= rows) continue;
-        const ulong token = row / group, head = g * group + row % group;
-        float4 v[8];
-#pragma unroll
-        for (int j = 0; j < 8; j++) v[j] = vload4(j, out + 32 * u);
-        quantize_unit(v, xq + 2 * token * (n / 32), xm + token * (n / 32), n / 32, head * (VD / 32) + u % (VD / 32));
-      }
-    }
-  }
-#endif
 }

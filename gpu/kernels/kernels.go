@@ -96,8 +96,8 @@ type Attention struct {
 func Attend(a Attention) Module {
 	m := Module{
 		Name:    fmt.Sprintf("attend_%d_%d_%d", a.Key, a.Value, a.Rows),
-		Text:    join("common.cl", "quantize.cl", "heads.cl", "turn.cl", "attend.cl"),
-		Large:   a.Key > 256 || a.Value > 256 || a.Q8 && a.Rows > 1 && (a.Key == 96 || a.Key == 192),
+		Text:    join("common.cl", "heads.cl", "turn.cl", "attend.cl"),
+		Large:   a.Key > 256 || a.Value > 256,
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("KD=%d", a.Key), fmt.Sprintf("VD=%d", a.Value), fmt.Sprintf("GH=%d", a.Rows)},
 	}

@@ -25,13 +25,15 @@ func CacheBytes(heads, key, value, context int, q8 bool) (k, v int64) {
 
 // Attention is softmax attention with grouped heads for one kind of layer.
 type Attention struct {
-	set    *Set
-	shape  Heads
-	rows   int // query rows of a work-group
-	turn   *compute.Kernel
-	attend *compute.Kernel
-	flash  *compute.Kernel // nil: not for this card or shape
-	rowsOf *compute.Kernel // join for many tokens; nil: there is no compiler
+	set      *Set
+	shape    Heads
+	rows     int // query rows of a work-group
+	turn     *compute.Kernel
+	attend   *compute.Kernel
+	flash    *compute.Kernel // nil: not for this card or shape
+	units    *compute.Kernel // attend on matrix units; nil: the same
+	unitRows int             // query rows of a work-group of it
+	rowsOf   *compute.Kernel // join for many tokens; nil: there is no compiler
 }
 
 // Heads are the sizes and switches of an attention layer.
@@ -64,9 +66,6 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 	for most := kernels.AttendRows(h.Value, s.lanes); rows < h.Query/h.KV && rows < most; {
 		rows *= 2
 	}
-	if err := s.zeroed(); err != nil {
-		return nil, err
-	}
 	o := &Attention{set: s, shape: h, rows: rows}
 	m := kernels.Attend(kernels.Attention{Key: h.Key, Value: h.Value, Rows: rows, Q8: h.Q8})
 	var err error
@@ -82,6 +81,12 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 			m = kernels.FineFlash(h.Key, h.Value, h.Cap != 0)
 		}
 		s.try(m, "flash", &o.flash, true)
+		if kernels.UnitsFit(h.Key, h.Value) {
+			for o.unitRows = 1; o.unitRows < h.Query/h.KV && o.unitRows < 16; {
+				o.unitRows *= 2
+			}
+			s.try(kernels.AttendUnits(kernels.Attention{Key: h.Key, Value: h.Value, Rows: o.unitRows}), "attend_units", &o.units, true)
+		}
 	}
 	s.try(kernels.Many(), "join_rows", &o.rowsOf, false)
 	return o, nil
@@ -121,11 +126,8 @@ func (o *Attention) PartsBytes(tokens, splits int) int64 {
 	return int64(splits) * int64(tokens) * int64(o.shape.Query) * int64(o.shape.Value+2) * 4
 }
 
-// maxSplits is what join.cl and attend.cl have room for.
+// maxSplits is what join.cl has room for.
 const maxSplits = 64
-
-// joinCounts is how many work-groups of rows can count their parts.
-const joinCounts = 2048
 
 // Splits suggests into how many parts a context of n positions is cut for a step
 // of tokens tokens, so that the card is filled.
@@ -134,8 +136,12 @@ func (o *Attention) Splits(n, tokens int) int {
 	if o.wide(tokens) {
 		return 1
 	}
-	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
 	units := max(o.set.dev.Info().Units, 1)
+	if o.units != nil { // work-groups of four waves with 16 keys each
+		groups := h.KV * up(tokens*h.Query/h.KV, o.unitRows)
+		return max(1, min(up(n, 64), up(2*units, groups), maxSplits))
+	}
+	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
 	most := up(n, 2*o.set.lanes) // no part smaller than two turns of a work-group
 	return max(1, min(most, up(4*units, groups), maxSplits))
 }
@@ -167,20 +173,10 @@ func (o *Attention) step() int {
 	return o.shape.Key
 }
 
-// here tells whether attend joins its parts itself. For that its work-groups
-// count, with fences that OpenCL C 1.2 does not promise: Intel's and NVIDIA's
-// compilers have their own, processors need none.
-func (o *Attention) here(s *Step) bool {
-	h, i := o.shape, o.set.dev.Info()
-	return s.To != nil && !o.set.apart && (i.CPU || i.Features.Nvidia > 0 || i.Features.Intel > 0) &&
-		h.Value%32 == 0 && s.Tokens <= MaxColumns && s.Splits <= maxSplits && h.KV*up(s.Tokens*h.Query/h.KV, o.rows) <= joinCounts
-}
-
 // Run norms and rotates queries and keys, keeps keys and values, attends, and
 // joins the parts: one row of Query*Value values a token, with sinks (one score a
 // head) and, when Gated, times the sigmoid of the gates that lie behind the
-// queries. That is one launch for one token, two for several, one more where
-// attend does not join.
+// queries. That is two launches for one token, three for several.
 func (o *Attention) Run(q *compute.Queue, r *Rows, s *Step) error {
 	h, set := o.shape, o.set
 	n := h.Query * h.Value
@@ -212,32 +208,28 @@ func (o *Attention) Run(q *compute.Queue, r *Rows, s *Step) error {
 		}
 		return o.join(q, r, s)
 	}
-	to, joining := s.To, 0
-	if o.here(s) {
-		joining = joinHere | o.joinFlags(s)
-	} else {
-		to = &Acts{}
+	k, rows, waves := o.attend, o.rows, 4*set.lanes
+	if o.units != nil {
+		k, rows = o.units, o.unitRows
 	}
-	err := q.Launch(o.attend, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, o.rows)}, compute.Dim{X: 4 * set.lanes},
+	err := q.Launch(k, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, rows)}, compute.Dim{X: waves},
 		compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.K), compute.Mem(s.V),
 		compute.Mem(set.or(s.QNorm)), compute.Mem(set.or(s.KNorm)), compute.Mem(set.or(s.CS)), compute.Int(h.Rot), compute.Mem(s.State),
 		compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.KV), compute.Int(c.Context), compute.Int(h.Window),
 		compute.Float(h.Scale), compute.Float(h.Cap), compute.Float(h.Eps), compute.Int(flags), compute.Mem(c.K), compute.Mem(c.V),
-		compute.Int(s.Splits), compute.Mem(s.Parts), compute.Mem(set.counts), compute.Mem(set.or(s.Sinks)), compute.Int(joining),
-		compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
-	if err != nil || joining != 0 {
+		compute.Int(s.Splits), compute.Mem(s.Parts))
+	if err != nil {
 		return err
 	}
 	return o.join(q, r, s)
 }
 
-// flags of join.cl and attend.cl
+// flags of join.cl
 const (
 	joinSinks  = 1
 	joinGate   = 2
 	joinFloats = 4
 	joinRound  = 8
-	joinHere   = 16
 )
 
 func (o *Attention) joinFlags(s *Step) int {

@@ -209,28 +209,22 @@ func (b *bench) testAttention(rows *ops.Rows, h ops.Heads, norms, sink bool) {
 		s.Q, s.K, s.V, s.CS = b.floats(q), b.floats(k), b.floats(v), b.floats(cs)
 		s.State, s.Parts = b.ints([]int32{int32(pos), 0}), b.alloc(att.PartsBytes(tokens, s.Splits))
 		s.Sinks = dsinks
-		for _, apart := range []bool{true, false} {
-			if !apart {
-				s.Q, s.K, s.V = b.floats(q), b.floats(k), b.floats(v) // several tokens are turned in place
-			}
-			b.set.JoinApart(apart)
-			b.poison(s.Parts)
-			to := &ops.Acts{Cols: n, Rows: tokens, X: b.alloc(int64(4 * n * tokens))}
-			if n%32 == 0 && h.Value%32 == 0 {
-				to, err = ops.NewActs(b.arena, tokens, n, true, true)
-				b.ok(err)
-			}
-			b.poison(to.X)
-			s.To = to
-			b.do(func(qu *compute.Queue) error { return att.Run(qu, rows, &s) })
-			tol := 3e-4
-			if h.Q8 {
-				tol = 1e-2
-			}
-			near(b.t, fmt.Sprintf("%d tokens at %d in %d parts, joined apart %v", tokens, pos, s.Splits, apart), b.read(to.X, tokens*n), want, tol)
-			if to.Q != nil {
-				b.rounded("attention", to, tokens, b.read(to.X, tokens*n))
-			}
+		to := &ops.Acts{Cols: n, Rows: tokens, X: b.alloc(int64(4 * n * tokens))}
+		if n%32 == 0 && h.Value%32 == 0 {
+			to, err = ops.NewActs(b.arena, tokens, n, true, true)
+			b.ok(err)
+		}
+		b.poison(s.Parts)
+		b.poison(to.X)
+		s.To = to
+		b.do(func(qu *compute.Queue) error { return att.Run(qu, rows, &s) })
+		tol := 3e-4
+		if h.Q8 {
+			tol = 1e-2
+		}
+		near(b.t, fmt.Sprintf("%d tokens at %d in %d parts", tokens, pos, s.Splits), b.read(to.X, tokens*n), want, tol)
+		if to.Q != nil {
+			b.rounded("attention", to, tokens, b.read(to.X, tokens*n))
 		}
 		pos += tokens
 	}

@@ -32,6 +32,3 @@ func (s *Set) UseDPAS() {
 
 // UnitsRight is what a set asks of matrix units before it relies on them.
 func (s *Set) UnitsRight() bool { return s.tryProducts() == nil }
-
-// JoinApart makes attention leave its parts to the kernel for many rows.
-func (s *Set) JoinApart(apart bool) { s.apart = apart }

@@ -23,8 +23,6 @@ type Set struct {
 	granted  map[*compute.Program]bool // wishes that Ready has looked at, or try
 	tables   map[string]*compute.Buffer
 	none     *compute.Buffer // stands for an argument that is not used
-	counts   *compute.Buffer // (joinCounts) zeros between launches, see attend.cl; nil: not needed yet
-	apart    bool            // parts of attention are always joined by a launch of its own
 	lanes    int
 	tune     tune
 
@@ -76,25 +74,6 @@ func (s *Set) table(name string) (*compute.Buffer, error) {
 	return b, nil
 }
 
-// zeroed makes counts.
-func (s *Set) zeroed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.counts != nil {
-		return nil
-	}
-	b, err := s.dev.Alloc(4 * joinCounts)
-	if err != nil {
-		return err
-	}
-	if err := s.dev.Do(func(q *compute.Queue) error { return q.Fill(b, 0, b.Len(), 0) }); err != nil {
-		b.Free()
-		return err
-	}
-	s.counts = b
-	return nil
-}
-
 // Free gives the buffers of the set back. The compiled kernels stay with the
 // device; those that no compiler has begun with are dropped.
 func (s *Set) Free() {
@@ -104,10 +83,6 @@ func (s *Set) Free() {
 	for name, b := range s.tables {
 		b.Free()
 		delete(s.tables, name)
-	}
-	if s.counts != nil {
-		s.counts.Free()
-		s.counts = nil
 	}
 	s.none.Free()
 }

@@ -56,22 +56,17 @@ func (s *speed) attend() {
 				}
 				return nil
 			})
-			var joined [2]time.Duration // by itself, apart
-			for i := range joined {
-				s.set.apart = i == 1
-				st.To = to
-				joined[i] = s.graph(7, func(q *compute.Queue) error {
-					for range 16 {
-						if err := att.Run(q, rows, st); err != nil {
-							return err
-						}
+			st.To = to
+			both := s.graph(7, func(q *compute.Queue) error {
+				for range 16 {
+					if err := att.Run(q, rows, st); err != nil {
+						return err
 					}
-					return nil
-				})
-			}
-			s.set.apart = false
+				}
+				return nil
+			})
 			k, v := CacheBytes(h.KV, h.Key, h.Value, ctx, h.Q8)
-			fmt.Printf("attention %2d/%d x %d q8=%-5v at %6d: %2d parts %7.2f us, joining itself %7.2f, with a join %7.2f us (%.0f GB/s)\n", h.Query, h.KV, h.Key, h.Q8, ctx, st.Splits, us(one/16), us(joined[0]/16), us(joined[1]/16), gbs(k+v, joined[0]/16))
+			fmt.Printf("attention %2d/%d x %d q8=%-5v at %6d: %2d parts %7.2f us, with join %7.2f us (%.0f GB/s)\n", h.Query, h.KV, h.Key, h.Q8, ctx, st.Splits, us(one/16), us(both/16), gbs(k+v, both/16))
 			free()
 		}
 	}
