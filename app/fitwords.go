@@ -109,7 +109,13 @@ func fitSentence(p *plan.Plan) string {
 	if !p.Fits {
 		var parts []string
 		for _, s := range p.Short {
-			parts = append(parts, tr("%s is short by %s", s.Where, bytes64(s.Bytes)))
+			where := s.Where
+			for _, c := range p.Cards {
+				if where == "VRAM of "+c.PCI {
+					where = tr("VRAM of %s", cardName(p, c))
+				}
+			}
+			parts = append(parts, tr("%s is short by %s", where, bytes64(s.Bytes)))
 		}
 		if len(parts) == 0 {
 			return tr("It does not fit.")

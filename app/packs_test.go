@@ -211,6 +211,10 @@ func TestFitCards(t *testing.T) {
 			t.Errorf("%s is short of %v", r.Name, r.Short)
 		}
 	}
+	p.Fits = false
+	if got, want := fitSentence(p), "It does not fit: VRAM of Arc A770 07:00 is short by 1.0 GiB."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got, want := strings.Join(names, ", "), "Arc A770 03:00, Arc A770 07:00, Arc A380, RAM"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
