@@ -354,12 +354,9 @@ func (s *splitter) cross(after, from, to int) Crossing {
 		Token: row, Chunk: row * int64(s.ask.Chunk), TokenUS: math.Round(s.handOff(to) * 1e6), Measured: s.cards[to].HandOff > 0,
 	}
 	if a, b := s.cards[from].Link, s.cards[to].Link; a > 0 && b > 0 {
-		// Down, over from one pinned buffer to the next, and up.
-		x.ChunkUS = math.Round(x.TokenUS + 1e6*float64(x.Chunk)*(1/a+1/hostCopy+1/b))
+		// Down to memory that both cards know, and up. Where drivers know none, cores
+		// copy it beside, as fast as a link or faster.
+		x.ChunkUS = math.Round(x.TokenUS + 1e6*float64(x.Chunk)*(1/a+1/b))
 	}
 	return x
 }
-
-// hostCopy is what one CPU core copies from memory to memory in bytes a second,
-// on the careful side.
-const hostCopy = 8e9
