@@ -70,6 +70,9 @@ type VRAMAnswer struct {
 //     1 GiB) and less what the readable processes claim. It is 0 only when they
 //     really claim everything.
 func FreeVRAM(c Card, h Host, answers []VRAMAnswer, procs []ProcVRAM) VRAM {
+	if procs == nil {
+		procs = []ProcVRAM{} // an empty list in JSON
+	}
 	v := VRAM{Total: c.Memory.Total, Procs: procs}
 	if c.Memory.Shared {
 		return sharedVRAM(c, h, answers, procs)
