@@ -212,6 +212,7 @@ func attendTile(p *pass, l *layer, i int, w *worker) {
 	for r := range rows {
 		clearPart(total[r*size:(r+1)*size], c.valDim)
 	}
+	w.asked = asked{}
 	first := c.firstKey(p.pos+lo) / attnBlock
 	last := (p.pos + hi - 1) / attnBlock
 	for b := first; b <= last; b++ {
@@ -241,6 +242,7 @@ func attendBlocks(p *pass, l *layer, i int, w *worker) {
 	g, h0, h1 := c.slice(i % units)
 	b := c.first + i/units*c.run
 	end := min(b+c.run, c.blocks)
+	w.asked = asked{}
 	for ; b < end; b++ {
 		then := place{g, (b + 1) * attnBlock}
 		if b+1 == end { // most likely the part that this worker gets next
@@ -354,6 +356,10 @@ func (c *attnCore) block(p *pass, w *worker, part []float32, size, g, h0, h1, b,
 // attnRows is how many queries go over a block together.
 const attnRows = 24
 
+// asked says which queries a worker has at hand, scaled and as its cache wants
+// them, while it does one part: those of a run of blocks are the same.
+type asked struct{ t0, t1, h0, h1, r0 int }
+
 // rows computes the partial results, (tokens, heads, size), of tokens t0 to
 // t1-1 and heads h0 to h1-1 over positions from to to-1, which all of them see.
 // The values are fetched while keys are multiplied, and the keys at then while
@@ -365,13 +371,17 @@ func (c *attnCore) rows(p *pass, w *worker, part []float32, size, g, h0, h1, t0,
 	values := place{g, from}
 	for r0 := 0; r0 < n; r0 += attnRows {
 		m := min(attnRows, n-r0)
-		for i := range m {
-			t, h := t0+(r0+i)/heads, h0+(r0+i)%heads
-			q := w.query[i*c.keyDim : (i+1)*c.keyDim]
-			copy(q, c.q[t*c.qRow+h*c.keyDim:])
-			quant.ScaleF32(q, c.scale)
+		if these := (asked{t0, t1, h0, h1, r0}); w.asked != these {
+			for i := range m {
+				t, h := t0+(r0+i)/heads, h0+(r0+i)%heads
+				q := w.query[i*c.keyDim : (i+1)*c.keyDim]
+				copy(q, c.q[t*c.qRow+h*c.keyDim:])
+				quant.ScaleF32(q, c.scale)
+			}
+			c.k.ask(w, w.query, m)
+			w.asked = these
 		}
-		c.k.scores(w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys, c.v, values)
+		c.k.scores(w, w.scores, attnBlock, w.query[:m*c.keyDim], m, g, from, keys, c.v, values)
 		for i := range m {
 			s, a := w.scores[i*attnBlock:i*attnBlock+keys], part[(r0+i)*size:(r0+i+1)*size]
 			if c.softcap != 0 {

@@ -98,7 +98,7 @@ func chooseCells(p *pass, l *layer, t int, w *worker) {
 	sum, one := w.scores[:whole], w.scores[whole:]
 	clear(sum)
 	for h := range s.heads {
-		p.st.layers[l.index].blocks.scores(one, whole, x.q[(t*s.heads+h)*s.dim:], 1, 0, 0, whole, nil, nowhere)
+		p.st.layers[l.index].blocks.scores(w, one, whole, x.q[(t*s.heads+h)*s.dim:], 1, 0, 0, whole, nil, nowhere)
 		for i, v := range one {
 			sum[i] += max(v, 0)
 		}
@@ -132,13 +132,14 @@ func (c *attnCore) sparse(p *pass, w *worker, part []float32, g, h, b, t int) {
 	q := c.q[t*c.qRow+h*c.keyDim : t*c.qRow+(h+1)*c.keyDim]
 	w.scores = room(w.scores, 2*attnBlock)
 	s, at := w.scores[:0], w.scores[attnBlock:attnBlock] // scores, and their cells
+	c.k.ask(w, q, 1)
 	run := func(from, to int) {
 		if from, to = max(from, lo), min(to, hi); from >= to {
 			return
 		}
 		n := len(s)
 		s = s[:n+to-from]
-		c.k.scores(s[n:], to-from, q, 1, g, from, to-from, nil, nowhere)
+		c.k.scores(w, s[n:], to-from, q, 1, g, from, to-from, nil, nowhere)
 		for j := from; j < to; j++ {
 			at = append(at, float32(j-lo))
 		}

@@ -134,10 +134,19 @@ func (s *store) slabs(head, pos int) (q []byte, first int) {
 	return s.q[(at-first)*s.row:], first
 }
 
-// scores writes the products of nq queries with n rows of a head from pos on,
-// which lie in one attnBlock: dst[i*ldd+j] is query i times the row at pos+j.
-// Meanwhile as many rows of other at next are fetched.
-func (s *store) scores(dst []float32, ldd int, q []float32, nq, head, pos, n int, other *store, next place) {
+// ask takes nq queries for scores that follow.
+func (s *store) ask(w *worker, q []float32, nq int) {
+	w.asked = asked{}
+	if c, is := s.kind.rounded(); is {
+		c.Round(&w.rounded, q, nq, s.dim, s.wide)
+	}
+}
+
+// scores writes the products of nq queries, which the worker was asked before,
+// with n rows of a head from pos on, which lie in one attnBlock: dst[i*ldd+j] is
+// query i times the row at pos+j. Meanwhile as many rows of other at next are
+// fetched.
+func (s *store) scores(w *worker, dst []float32, ldd int, q []float32, nq, head, pos, n int, other *store, next place) {
 	at := (head*s.ctx + pos%s.ctx) * s.row
 	switch s.kind {
 	case kvF32:
@@ -147,7 +156,7 @@ func (s *store) scores(dst []float32, ldd int, q []float32, nq, head, pos, n int
 	default:
 		c, _ := s.kind.rounded()
 		k, first := s.slabs(head, pos)
-		c.Scores(dst, ldd, q, nq, s.dim, k, first, n, s.wide, other.bytesAt(s, next))
+		c.Scores(dst, ldd, &w.rounded, k, first, n, other.bytesAt(s, next))
 	}
 }
 

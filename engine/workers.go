@@ -29,14 +29,16 @@ type worker struct {
 	span atomic.Uint64
 	_    [64]byte // no other worker's words in the line of this one
 
-	scores []float32   // attention: scores of a context block; router: scores of experts
-	query  []float32   // attention: queries of a block, one after the other
-	pad    []float32   // cache: a row padded to whole groups
-	cand   []candidate // indexer: blocks to choose from
-	acc    []float32   // attention: partial results
-	delta  quant.Delta // arguments of the delta net's kernel
-	chunks quant.DeltaWork
-	row    []float32 // delta net and others: one row of state
+	scores  []float32          // attention: scores of a context block; router: scores of experts
+	query   []float32          // attention: queries of a block, one after the other
+	rounded quant.CacheQueries // the same as a cache in few bits wants them
+	asked   asked              // which they are
+	pad     []float32          // cache: a row padded to whole groups
+	cand    []candidate        // indexer: blocks to choose from
+	acc     []float32          // attention: partial results
+	delta   quant.Delta        // arguments of the delta net's kernel
+	chunks  quant.DeltaWork
+	row     []float32 // delta net and others: one row of state
 }
 
 // pool is a fixed set of workers. run publishes a job and works on it too. Each

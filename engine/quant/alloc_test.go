@@ -13,6 +13,7 @@ func TestNoAllocations(t *testing.T) {
 		const rows = 20
 		q, scores, y := randomFloats(rng, 128), make([]float32, 8), make([]float32, 128)
 		keys, slabs := make([]uint16, 8*128), make([]byte, CacheRows*Cache8.RowBytes(128))
+		var rounded CacheQueries
 		for _, typ := range []Type{Q8_0, Q4_1, Q4_K, Q6_K, Q2_K, IQ3_S, F16} {
 			f := mustOf(t, typ)
 			for _, n := range []int{512, 768} {
@@ -30,7 +31,8 @@ func TestNoAllocations(t *testing.T) {
 						ScoresF16(scores, q, keys, 128)
 						MixF16(y, scores, keys, 128)
 						for _, c := range []CacheKind{Cache8, Cache4} {
-							c.Scores(scores, len(scores), q, 1, 128, slabs, 0, len(scores), 128, nil)
+							c.Round(&rounded, q, 1, 128, 128)
+							c.Scores(scores, len(scores), &rounded, slabs, 0, len(scores), nil)
 							c.Mix(y, 128, 128, scores, len(scores), 1, slabs, 0, len(scores), 128, nil)
 						}
 					}

@@ -68,45 +68,67 @@ type slabCall struct {
 // slabWork is what running calls need (work).
 type slabWork struct {
 	slabCall
-	queries []slabQuery
 	weights []byte    // slabWeights, from a multiple of 64 on
 	scales  []float32 // of a call over values: 256 by group, scales and offsets
-	padded  []float32 // queries or weights, with zeros where there is nothing
+	padded  []float32 // weights, with zeros where there is nothing
 	results []float32 // where there is more than is wanted
 }
 
-// Scores writes the products of nq queries of n values, one after the other in q,
-// with rows rows of wide values: dst[i*ldd+r] = query i times the first n values
-// of row first+r of the slabs k, first being less than 16. next is where slabs lie
-// that will be read soon, as many as these; it may be nil.
-func (c CacheKind) Scores(dst []float32, ldd int, q []float32, nq, n int, k []byte, first, rows, wide int, next []byte) {
-	if nq == 0 || rows == 0 || n == 0 {
+// CacheQueries is queries as whole numbers. The zero value holds none.
+type CacheQueries struct {
+	count, groups int
+	queries       []slabQuery // by group and query
+	padded        []float32   // with zeros past their end
+}
+
+// Round makes of q, nq queries of n values one after the other, what Scores takes
+// for rows of wide values, of which the first n count.
+func (c CacheKind) Round(x *CacheQueries, q []float32, nq, n, wide int) {
+	x.count, x.groups = nq, wide/cacheBlock
+	if nq == 0 || n == 0 {
+		x.count = 0
 		return
 	}
-	ops, size := &active.Load().slab[c], CacheRows*c.RowBytes(wide)
-	last := first + rows // the row after them
-	k = k[:(last+CacheRows-1)/CacheRows*size]
-	_, _ = dst[(nq-1)*ldd+rows-1], q[nq*n-1]
-	w := getWork()
-	g := &w.cached
+	q = q[:nq*n]
 	if n < wide {
-		g.padded = floats(g.padded, nq*wide)
+		x.padded = floats(x.padded, nq*wide)
 		for i := range nq {
-			clear(g.padded[i*wide+copy(g.padded[i*wide:(i+1)*wide], q[i*n:(i+1)*n]):])
+			clear(x.padded[i*wide+copy(x.padded[i*wide:(i+1)*wide], q[i*n:(i+1)*n]):])
 		}
-		q = g.padded
+		q = x.padded
 	}
-	a := &g.slabCall
-	a.size, a.groups, a.nq, a.ldp = uintptr(size), wide/cacheBlock, nq, uintptr(4*wide)
-	a.pace(size/(nq*a.groups) + 1)
-	if len(g.queries) < nq*a.groups {
-		g.queries = make([]slabQuery, nq*a.groups)
+	if len(x.queries) < nq*x.groups {
+		x.queries = make([]slabQuery, nq*x.groups)
 	}
-	for b := range a.groups {
-		a.p, a.x = unsafe.Pointer(&q[b*cacheBlock]), unsafe.Pointer(&g.queries[b*nq])
+	w := getWork()
+	a, ops := &w.cached.slabCall, &active.Load().slab[c]
+	a.nq, a.ldp = nq, uintptr(4*wide)
+	for g := range x.groups {
+		a.p, a.x = unsafe.Pointer(&q[g*cacheBlock]), unsafe.Pointer(&x.queries[g*nq])
 		ops.query(a)
 	}
-	a.x = unsafe.Pointer(&g.queries[0])
+	a.drop()
+	putWork(w)
+}
+
+// Scores writes the products of queries with rows rows: dst[i*ldd+r] = query i
+// times row first+r of the slabs k, first being less than 16. next is where slabs
+// lie that will be read soon, as many as these; it may be nil.
+func (c CacheKind) Scores(dst []float32, ldd int, x *CacheQueries, k []byte, first, rows int, next []byte) {
+	nq := x.count
+	if nq == 0 || rows == 0 {
+		return
+	}
+	ops, size := &active.Load().slab[c], CacheRows*c.RowBytes(x.groups*cacheBlock)
+	last := first + rows // the row after them
+	k = k[:(last+CacheRows-1)/CacheRows*size]
+	_ = dst[(nq-1)*ldd+rows-1]
+	w := getWork()
+	g := &w.cached
+	a := &g.slabCall
+	a.size, a.groups, a.nq = uintptr(size), x.groups, nq
+	a.pace(size/(nq*a.groups) + 1)
+	a.x = unsafe.Pointer(&x.queries[0])
 	over := uintptr(unsafe.Pointer(&k[0])) + ahead(k, next)
 	whole := (first + CacheRows - 1) / CacheRows // the first slab of which all rows are wanted
 	if a.count = last/CacheRows - whole; a.count > 0 {

@@ -53,7 +53,9 @@ func TestSlabs(t *testing.T) {
 				run := func(nq int, q, p []float32) (s, y []float32) {
 					s, checkS := room(make([]float32, nq*(rows+2)), turn%3)
 					y, checkY := room(old[:nq*(n+3)], turn%5)
-					c.Scores(s, rows+2, q, nq, n, slabs, first, rows, wide, slabs)
+					var x CacheQueries
+					c.Round(&x, q, nq, n, wide)
+					c.Scores(s, rows+2, &x, slabs, first, rows, slabs)
 					c.Mix(y, n+3, n, p, rows, nq, slabs, first, rows, wide, slabs)
 					for _, check := range []func() error{checkS, checkY} {
 						if err := check(); err != nil {
@@ -105,13 +107,15 @@ func TestSlabsOdd(t *testing.T) {
 	eachVec(t, func(t *testing.T) {
 		for _, c := range []CacheKind{Cache8, Cache4} {
 			rng := rand.New(rand.NewPCG(15, 15))
+			var x CacheQueries
 			for _, bad := range []float32{inf, nan, -inf} {
 				slabs := randomSlabs(rng, c, rows, n)
 				q, p := randomFloats(rng, n), positive(randomFloats(rng, rows))
 				s, y := make([]float32, rows), make([]float32, n)
 				run := func() {
 					clear(y)
-					c.Scores(s, rows, q, 1, n, slabs, 0, rows, n, nil)
+					c.Round(&x, q, 1, n, n)
+					c.Scores(s, rows, &x, slabs, 0, rows, nil)
 					c.Mix(y, n, n, p, rows, 1, slabs, 0, rows, n, nil)
 				}
 				if run(); odd(s) || odd(y) {
@@ -131,9 +135,9 @@ func TestSlabsOdd(t *testing.T) {
 					}
 					p[33] = old
 				}
-				x := randomFloats(rng, n)
-				x[5] = bad
-				c.Put(slabs, 17, x)
+				row := randomFloats(rng, n)
+				row[5] = bad
+				c.Put(slabs, 17, row)
 				if run(); !odd(s[17:18]) || odd(s[:17]) || odd(s[18:]) || !odd(y[5:6]) || odd(y[64:]) {
 					t.Errorf("%d bits: %g in a row shows elsewhere, or not", 8-4*c, bad)
 				}
@@ -147,7 +151,8 @@ func TestSlabsOdd(t *testing.T) {
 				p[i] = 1e-40
 			}
 			s, y := make([]float32, rows), make([]float32, n)
-			c.Scores(s, rows, q, 1, n, slabs, 0, rows, n, nil)
+			c.Round(&x, q, 1, n, n)
+			c.Scores(s, rows, &x, slabs, 0, rows, nil)
 			c.Mix(y, n, n, p, rows, 1, slabs, 0, rows, n, nil)
 			for _, v := range append(s, y...) {
 				if !(math.Abs(float64(v)) < 1e-30) {
@@ -207,7 +212,11 @@ func BenchmarkSlabs(b *testing.B) {
 						b.ReportMetric(0, "ns/op")
 					})
 				}
-				bench("scores", func() { c.Scores(s, rows, q, nq, n, k, 0, rows, n, nil) })
+				var x CacheQueries
+				bench("scores", func() {
+					c.Round(&x, q, nq, n, n)
+					c.Scores(s, rows, &x, k, 0, rows, nil)
+				})
 				bench("mix", func() { c.Mix(y, n, n, s, rows, nq, k, 0, rows, n, nil) })
 			}
 		}

@@ -73,8 +73,10 @@ func streamSlabs(c CacheKind, n, block int) func(mem []byte, q, s, y []float32, 
 	weights := positive(randomFloats(rand.New(rand.NewPCG(1, 2)), 8*block))
 	return func(mem []byte, q, s, y []float32, nq int) {
 		size := c.RowBytes(n) * block
+		var x CacheQueries
+		c.Round(&x, q, nq, n, n)
 		for k, v := mem[:len(mem)/2], mem[len(mem)/2:]; len(k) > size; k, v = k[size:], v[size:] {
-			c.Scores(s, block, q, nq, n, k, 0, block, n, v)
+			c.Scores(s, block, &x, k, 0, block, v)
 			c.Mix(y, n, n, weights, block, nq, v, 0, block, n, k[size:])
 		}
 	}

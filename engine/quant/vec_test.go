@@ -276,7 +276,9 @@ func cacheForm(name string, c CacheKind) (f struct {
 		return out
 	}
 	f.scores = func(dst, q []float32, k []byte, stride int) {
-		c.Scores(dst, len(dst), q, 1, len(q), together(k, len(dst), stride, len(q)), 0, len(dst), len(q), nil)
+		var x CacheQueries
+		c.Round(&x, q, 1, len(q), len(q))
+		c.Scores(dst, len(dst), &x, together(k, len(dst), stride, len(q)), 0, len(dst), nil)
 	}
 	f.mix = func(dst, p []float32, v []byte, stride int) {
 		c.Mix(dst, len(dst), len(dst), p, len(p), 1, together(v, len(p), stride, len(dst)), 0, len(p), len(dst), nil)
