@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/theme"
 	fynewidget "fyne.io/fyne/v2/widget"
 
@@ -252,7 +253,7 @@ func (d *drawer) slider(n number) fyne.CanvasObject {
 		d.edited()
 	}
 	write()
-	return widget.NewTipped(widget.V(0, widget.Sized(0, 28, head), slide), tr(n.words))
+	return widget.NewTipped(widget.V(0, widget.Sized(0, 28, head), container.NewThemeOverride(slide, railed{c.a.theme})), tr(n.words))
 }
 
 // restAt is where the knob stands while the default holds.

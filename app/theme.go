@@ -228,6 +228,17 @@ func (b boxed) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
 	return b.Theme.Color(n, v)
 }
 
+// railed is the theme of a slider: its rail stands out from a card.
+type railed struct{ fyne.Theme }
+
+// Color draws the rail.
+func (r railed) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
+	if n == theme.ColorNameInputBackground {
+		return widget.Fade(r.Theme.Color(widget.ColorDim, v), 0.5)
+	}
+	return r.Theme.Color(n, v)
+}
+
 // check is a check box that can be seen while it is off.
 func (a *App) check(on bool, changed func(bool)) fyne.CanvasObject {
 	c := fynewidget.NewCheck("", nil)
