@@ -82,46 +82,6 @@ type loader struct {
 	err error
 }
 
-// compile has compilers start with what every layer of the run needs; they work while
-// weights are copied.
-func (r *run) compile(o *Options) (err error) {
-	if r.set, err = ops.New(r.dev); err != nil {
-		return err
-	}
-	if r.rows, err = r.set.Rows(); err != nil {
-		return err
-	}
-	if r.quant, err = r.set.Quantize(); err != nil {
-		return err
-	}
-	r.dev.KeepFree(r.weightBytes() * 5 / 4) // weights, and what buffers and caches may take
-	many := r.c.m.chunk > ops.MaxColumns
-	r.set.Ahead(many, r.types()...)
-	if r.c.experts && o.SlotBytes > 0 {
-		for il := r.lo; il < r.hi; il++ {
-			for _, b := range r.c.m.layers[il].banks() {
-				if !b.none() {
-					r.set.Ahead(many, uint32(b.f.Type))
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// weightBytes are those of the run on the device.
-func (r *run) weightBytes() (need int64) {
-	m := r.c.m
-	for il := r.lo; il < r.hi; il++ {
-		n := m.cardNeed(il)
-		need += n.weights + n.experts
-	}
-	if r.last {
-		need += m.output.bytes()
-	}
-	return need
-}
-
 // load copies the weights of a run, and waits for its kernels.
 func (r *run) load(ctx context.Context, o *Options) error {
 	m := r.c.m
@@ -135,7 +95,7 @@ func (r *run) load(ctx context.Context, o *Options) error {
 		return err
 	}
 	const chunk = 64 << 20
-	need := r.weightBytes()
+	need := r.weightBytes(true)
 	// A small model takes little of a card that may use little; norms and biases come on top.
 	r.arena = r.dev.Arena(min(chunk, need+need/16+64<<10, r.dev.MaxBuffer()))
 	ld := &loader{r: r}
@@ -170,9 +130,7 @@ func (r *run) load(ctx context.Context, o *Options) error {
 	if err := r.room(); err != nil {
 		return err
 	}
-	err = r.set.Ready(ctx, compiled)
-	r.dev.KeepFree(0)
-	return err
+	return r.set.Ready(ctx, compiled)
 }
 
 // types lists the tensor types of the run.
@@ -396,19 +354,13 @@ func (ld *loader) layer(l *layer) cardLayer {
 	switch {
 	case out.why.mixer != "":
 	case l.mixer == attention:
-		a := &l.attn
 		ld.projections(&out)
 		out.o = ld.matrix(&l.o)
 		out.qNorm, out.kNorm, out.sinks = ld.floats(l.qNorm), ld.floats(l.kNorm), ld.floats(l.sinks)
-		h := ops.Heads{
-			Query: a.heads, KV: a.kvHeads, Key: a.keyDim, Value: a.valDim, Q8: m.kv == kvQ8,
-			Gated: a.outGate, Window: a.window, Scale: a.scale, Cap: a.softcap, Eps: m.spec.eps, NormV: a.vNorm,
-		}
 		if l.rope != nil {
-			h.Rot, h.Neox = l.rope.spec.dims, l.rope.spec.kind == ropeNeox
-			out.rot = h.Rot
+			out.rot = l.rope.spec.dims
 		}
-		out.attn, err = r.set.Attention(h)
+		out.attn, err = r.set.Attention(r.heads(l))
 	case l.mixer == deltaNet:
 		d := &l.delta
 		out.qkv, out.z, out.out = ld.matrix(&l.qkv), ld.matrix(&l.z), ld.matrix(&l.deltaOut)

@@ -144,7 +144,10 @@ func (d *Device) aside(fn func() error) (err error) {
 
 // KeepFree says how many bytes of the device's memory the caller is about to take:
 // compilers, which may want memory of their own for a moment, leave them.
-func (d *Device) KeepFree(n int64) { d.opts.keep.Store(n) }
+func (d *Device) KeepFree(n int64) { d.wants.Store(d.used.Load() + n) }
+
+// keep is what is left of KeepFree's bytes to be taken.
+func (d *Device) keep() int64 { return max(d.wants.Load()-d.used.Load(), 0) }
 
 // abandoner is a backend that can end compilers in the middle of their work.
 type abandoner interface{ abandon() }

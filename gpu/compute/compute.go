@@ -14,7 +14,6 @@ package compute
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 )
 
@@ -105,7 +104,7 @@ type Options struct {
 	// what each is worth. nil: none.
 	Skip func(kernel string) bool
 
-	keep *atomic.Int64 // Device.KeepFree
+	keep func() int64 // of Device
 }
 
 func (o Options) defaults() Options {
@@ -115,7 +114,6 @@ func (o Options) defaults() Options {
 	if o.Build == 0 {
 		o.Build = 10 * time.Minute
 	}
-	o.keep = new(atomic.Int64)
 	return o
 }
 

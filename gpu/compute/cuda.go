@@ -327,7 +327,7 @@ func (b *cudaBackend) abandon() { b.copies.close() }
 func (b *cudaBackend) copiesAllowed() int {
 	n := min(runtime.GOMAXPROCS(0)-1, 8)
 	if free, _, known := b.memory(); known {
-		n = min(n, int((free-b.opts.keep.Load())/helperRoom))
+		n = min(n, int((free-b.opts.keep())/helperRoom))
 	}
 	return max(n, 0)
 }
