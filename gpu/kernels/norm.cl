@@ -7,7 +7,9 @@
 //   y = v                         NORM_FLOATS
 //   xq, xm = round8(v)            NORM_ROUND
 //
-// Rows of n floats, n a multiple of 32; one work-group a row.
+// Rows of n floats, n a multiple of 32 and at most NORM_MOST; one work-group a row.
+// A work-item keeps every NORM_ITEMS'th four values from the first load to the last
+// store; eight neighbours round a unit together, to the numbers of quantize_unit.
 
 #define NORM_ADD 1
 #define NORM_POST 2
@@ -15,48 +17,89 @@
 #define NORM_ROUND 8
 #define NORM_PLAIN 16 // without w
 
-#define GROUP 256
-#define GROUP_WAVES (GROUP / LANES)
+#ifdef NVIDIA
+#define NORM_ITEMS 512
+#define NORM_EACH 8
+#else // some drivers have no larger work-groups
+#define NORM_ITEMS 256
+#define NORM_EACH 16
+#endif
+#define NORM_WAVES (NORM_ITEMS / LANES)
+#define NORM_MOST (4 * NORM_ITEMS * NORM_EACH)
+#define NORM_LOOP _Pragma("unroll") for (int j = 0; j < NORM_EACH; j++) if (j * NORM_ITEMS < n4)
 
-KERNEL(GROUP_WAVES) void norm(GLOBAL float *x, int n, CGLOBAL float *add, CGLOBAL float *post, CGLOBAL float *w, float eps,
-                              float scale, int flags, GLOBAL float *y, GLOBAL uint4 *xq, GLOBAL uint2 *xm) {
-  BEGIN
+KERNEL(NORM_WAVES) void norm(GLOBAL float *x, int n, CGLOBAL float *add, CGLOBAL float *post, CGLOBAL float *w, float eps,
+                             float scale, int flags, GLOBAL float *y, GLOBAL uint *xq, GLOBAL uint2 *xm) {
   LANE_LOCAL
-  GROUP_LOCAL(GROUP_WAVES)
-  const int i = get_local_id(0);
+  GROUP_LOCAL(NORM_WAVES)
+  const int i = get_local_id(0), n4 = n / 4, upr = n / 32;
   const ulong row = get_group_id(0);
   GLOBAL float4 *xr = (GLOBAL float4 *)(x + row * n);
-  CGLOBAL float4 *ar = (CGLOBAL float4 *)(add + row * n);
-  const int n4 = n / 4;
+  float4 v[NORM_EACH];
+  const int weighted = !(flags & NORM_PLAIN);
+#ifdef NVIDIA // weights, which no kernel writes, come while this launch waits
+  float4 weight[NORM_EACH];
+  NORM_LOOP {
+    const int k = i + j * NORM_ITEMS;
+    weight[j] = weighted && k < n4 ? ((CGLOBAL float4 *)w)[k] : (float4)(1.0f);
+  }
+#define WEIGHT(j, k) weight[j]
+#else
+#define WEIGHT(j, k) (weighted && k < n4 ? ((CGLOBAL float4 *)w)[k] : (float4)(1.0f))
+#endif
+  BEGIN
+  NORM_LOOP {
+    const int k = i + j * NORM_ITEMS;
+    v[j] = k < n4 ? xr[k] : (float4)(0.0f);
+  }
   if (flags & NORM_ADD) {
+    CGLOBAL float4 *ar = (CGLOBAL float4 *)(add + row * n);
     float f = scale;
     if (flags & NORM_POST) {
       float s = 0;
-      for (int k = i; k < n4; k += GROUP) s += dot(ar[k], ar[k]);
-      s = group_sum(GROUP_WAVES, s);
+      NORM_LOOP {
+        const int k = i + j * NORM_ITEMS;
+        if (k < n4) s += dot(ar[k], ar[k]);
+      }
+      s = group_sum(NORM_WAVES, s);
       f *= rsqrt(s / (float)n + eps);
     }
-    for (int k = i; k < n4; k += GROUP) {
-      float4 v = f * ar[k];
-      if (flags & NORM_POST) v *= ((CGLOBAL float4 *)post)[k];
-      xr[k] += v;
+    NORM_LOOP {
+      const int k = i + j * NORM_ITEMS;
+      if (k < n4) {
+        float4 a = f * ar[k];
+        if (flags & NORM_POST) a *= ((CGLOBAL float4 *)post)[k];
+        v[j] += a;
+        xr[k] = v[j];
+      }
     }
   }
-  float s = 0;
-  for (int k = i; k < n4; k += GROUP) s += dot(xr[k], xr[k]); // what this work-item wrote itself
   if (!(flags & (NORM_FLOATS | NORM_ROUND))) return;
-  s = group_sum(GROUP_WAVES, s);
+  float s = 0;
+  NORM_LOOP s += dot(v[j], v[j]);
+  s = group_sum(NORM_WAVES, s);
   const float f = 1.0f / sqrt(s / (float)n + eps);
-  barrier(CLK_GLOBAL_MEM_FENCE);
-  const int upr = n / 32;
-  for (int u = i; u < upr; u += GROUP) {
-    float4 v[8];
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-      v[k] = f * xr[8 * u + k];
-      if (!(flags & NORM_PLAIN)) v[k] *= ((CGLOBAL float4 *)w)[8 * u + k];
-      if (flags & NORM_FLOATS) ((GLOBAL float4 *)(y + row * n))[8 * u + k] = v[k];
+  NORM_LOOP {
+    const int k = i + j * NORM_ITEMS, u = k / 8, own = k % 8;
+    const float4 r = f * v[j] * WEIGHT(j, k);
+    if ((flags & NORM_FLOATS) && k < n4) ((GLOBAL float4 *)(y + row * n))[k] = r;
+    if (flags & NORM_ROUND) {
+      float most = fmax(fmax(fabs(r.x), fabs(r.y)), fmax(fabs(r.z), fabs(r.w)));
+      if (broken(r.x) | broken(r.y) | broken(r.z) | broken(r.w)) most = INFINITY;
+      most = fmax(most, lane_xor(most, 1));
+      most = fmax(most, lane_xor(most, 2));
+      most = fmax(most, lane_xor(most, 4));
+      const int bad = broken(most), none = bad || !(most >= 0x1p-120f);
+      const uint q = none ? 0 : round4(r, ratio(127.0f, most));
+      float sum = (float)sum4(q);
+      sum += lane_xor(sum, 1);
+      sum += lane_xor(sum, 2);
+      const float second = lane_xor(sum, 4);
+      if (k < n4) {
+        xq[8 * row * upr + (own < 4 ? u : upr + u) * 4 + own % 4] = q;
+        if (own == 0)
+          xm[row * upr + u] = none ? (uint2)(bad ? 0x7fc00000 : 0, 0) : (uint2)(as_uint(ratio(most, 127.0f)), ((int)sum & 0xffff) | (uint)(int)second << 16);
+      }
     }
-    if (flags & NORM_ROUND) quantize_unit(v, xq + 2 * row * upr, xm + row * upr, upr, u);
   }
 }

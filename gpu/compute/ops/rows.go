@@ -54,10 +54,13 @@ type Norm struct {
 	To    *Acts // X and Q are both written when both are there; nil: only the addition
 }
 
+// normMost is the most values that norm.cl holds in registers.
+const normMost = 16384
+
 // Norm runs n for rows rows.
 func (o *Rows) Norm(q *compute.Queue, rows int, n Norm) error {
-	if n.N%32 != 0 {
-		return fmt.Errorf("norm of %d values: not a multiple of 32", n.N)
+	if n.N%32 != 0 || n.N > normMost {
+		return fmt.Errorf("norm of %d values: not a multiple of 32 up to %d", n.N, normMost)
 	}
 	flags := 0
 	if n.Add != nil {
@@ -81,8 +84,11 @@ func (o *Rows) Norm(q *compute.Queue, rows int, n Norm) error {
 	if to.Q != nil {
 		flags |= normRound
 	}
-	s := o.set
-	return q.Launch(o.norm, compute.Dim{X: rows}, compute.Dim{X: 256},
+	s, items := o.set, 256
+	if s.dev.Info().Features.Nvidia > 0 {
+		items = 512
+	}
+	return q.Launch(o.norm, compute.Dim{X: rows}, compute.Dim{X: items},
 		compute.Mem(n.X), compute.Int(n.N), compute.Mem(s.or(n.Add)), compute.Mem(s.or(n.Post)), compute.Mem(s.or(n.W)),
 		compute.Float(n.Eps), compute.Float(oneIfZero(n.Scale)), compute.Int(flags),
 		compute.Mem(s.or(to.X)), compute.Mem(s.or(to.Q)), compute.Mem(s.or(to.M)))
