@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/theme"
 	fynewidget "fyne.io/fyne/v2/widget"
 
@@ -124,7 +125,7 @@ func choice(a *App, words []string, at int, f func(int)) fyne.CanvasObject {
 	s := fynewidget.NewSelect(words, nil)
 	s.SetSelectedIndex(at)
 	s.OnChanged = func(string) { f(s.SelectedIndex()) }
-	return s
+	return container.NewThemeOverride(s, filled{a.theme})
 }
 
 // redraw draws the page again after a change, so that "back to the default"

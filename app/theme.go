@@ -228,6 +228,18 @@ func (b boxed) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
 	return b.Theme.Color(n, v)
 }
 
+// filled is the theme of a list to choose from, which is filled with the colour of
+// the focus and not ringed with it: its words must stay legible.
+type filled struct{ fyne.Theme }
+
+// Color softens the focus.
+func (f filled) Color(n fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
+	if n == theme.ColorNameFocus {
+		return widget.Fade(f.Theme.Color(theme.ColorNamePrimary, v), 0.35)
+	}
+	return f.Theme.Color(n, v)
+}
+
 // railed is the theme of a slider: its rail stands out from a card.
 type railed struct{ fyne.Theme }
 

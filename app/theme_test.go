@@ -48,6 +48,14 @@ func TestTextContrast(t *testing.T) {
 				}
 			}
 		}
+		focus, ground := filled{th}.Color(theme.ColorNameFocus, 0).(color.NRGBA), th.Color(widget.ColorSurface, 0).(color.NRGBA)
+		mix := func(a, b uint8) uint8 {
+			return uint8((float64(a)*float64(focus.A) + float64(b)*(255-float64(focus.A))) / 255)
+		}
+		under := color.NRGBA{R: mix(focus.R, ground.R), G: mix(focus.G, ground.G), B: mix(focus.B, ground.B), A: 255}
+		if r := contrast(th.Color(theme.ColorNameForeground, 0), under); r < 4.5 {
+			t.Errorf("%s: words of a list that has the focus have contrast %.2f, want at least 4.5", look, r)
+		}
 		for _, g := range grounds {
 			if r := contrast(boxed{th}.Color(theme.ColorNameInputBorder, 0), th.Color(g, 0)); r < 3 {
 				t.Errorf("%s: a check box that is off has contrast %.2f on %s, want at least 3 (WCAG 2.1, 1.4.11)", look, r, g)
