@@ -58,6 +58,7 @@ type EngineState struct {
 	Words       string // the phase in words
 	Done, Total int64  // of loading; Total 0: unknown
 	Since       time.Time
+	Refused     bool     // of EngineEnded: the pack does not fit; starting again would change nothing
 	Text        string   // of EngineEnded: what happened
 	Next        string   // of EngineEnded: what helps
 	Log         []string // of EngineEnded: its last lines

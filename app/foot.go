@@ -113,11 +113,16 @@ func (c *chatPage) errorBox(t *turn) fyne.CanvasObject {
 		box.Add(widget.NewNote(next))
 	}
 	row := widget.H(8)
-	if c.a.engine.Phase != EngineReady {
+	switch {
+	case c.a.engine.Refused:
+		b := fynewidget.NewButton(tr("See what would fit"), func() { c.a.whatFits(c.a.engine.Pack) })
+		b.Importance = fynewidget.HighImportance
+		row.Add(b)
+	case c.a.engine.Phase != EngineReady:
 		b := fynewidget.NewButton(tr("Start the engine and answer again"), func() { c.regenerate(t.m.ID) })
 		b.Importance = fynewidget.HighImportance
 		row.Add(b)
-	} else {
+	default:
 		row.Add(fynewidget.NewButton(tr("Answer again"), func() { c.regenerate(t.m.ID) }))
 	}
 	box.Add(row)

@@ -196,6 +196,9 @@ func (f *frame) ended(s EngineState) {
 		text.Add(widget.NewNote(s.Next))
 	}
 	again := fynewidget.NewButton(tr("Start it again"), f.a.startLast)
+	if s.Refused {
+		again = fynewidget.NewButton(tr("See what would fit"), func() { f.a.whatFits(s.Pack) })
+	}
 	again.Importance = fynewidget.HighImportance
 	row := widget.H(10, widget.NewLight(widget.StateAct), widget.Flex(text))
 	if len(s.Log) > 0 {

@@ -259,6 +259,11 @@ func (l *LiveEngine) failed(life int, ctx context.Context, err error) {
 func explainExit(st *EngineState, x launch.Exit) {
 	st.Phase, st.Words, st.Done, st.Total = EngineEnded, "", 0, 0
 	st.Text, st.Next, st.Log = capital(x.Text), capital(x.Next), slices.Clone(x.Log)
+	if _, what, ok := strings.Cut(x.Text, "ended with an error: "); ok && strings.Contains(what, " does not fit: ") {
+		// The plan's words, without what only the terminal has.
+		what = strings.Replace(what, "; or load it all the same with --force", "", 1)
+		st.Refused, st.Text, st.Next, st.Log = true, capital(what), "", nil
+	}
 }
 
 // Stop ends the engine and gives its memory back.

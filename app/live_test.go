@@ -289,3 +289,18 @@ exit 1
 		t.Errorf("stopped: %v", err)
 	}
 }
+
+// A pack that is refused since it does not fit is told without what only the
+// terminal has; any other end keeps its words and its log.
+func TestRefusalInTheWindow(t *testing.T) {
+	var st EngineState
+	explainExit(&st, launch.Exit{Text: "The engine ended with an error: p does not fit: RAM is short of 3 GiB; would fit: a context of 4096; or load it all the same with --force.", Next: "See the last lines of its log.", Log: []string{"a"}})
+	if want := "P does not fit: RAM is short of 3 GiB; would fit: a context of 4096."; !st.Refused || st.Text != want || st.Next != "" || st.Log != nil || st.Phase != EngineEnded {
+		t.Errorf("got %+v", st)
+	}
+	st = EngineState{}
+	explainExit(&st, launch.Exit{Text: "the engine was killed", Next: "start it again", Log: []string{"a"}})
+	if st.Refused || st.Next != "Start it again." || len(st.Log) != 1 {
+		t.Errorf("got %+v", st)
+	}
+}

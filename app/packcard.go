@@ -132,6 +132,9 @@ func startWords(a *App, e catalog.Entry, d *packDetail) (string, bool) {
 	if d.health.Status == catalog.Gone || d.info != nil && !d.info.Known || d.infoErr != nil {
 		return tr("Cannot start"), false
 	}
+	if d.plan != nil && !d.plan.Fits {
+		return tr("See what would fit"), true
+	}
 	where := tr("the CPU")
 	if d.plan != nil && len(d.plan.Cards) > 0 {
 		where = d.plan.Cards[0].Name
@@ -149,8 +152,24 @@ func (p *packsPage) startOrStop(name string) {
 		a.deps.Engine.Stop()
 		return
 	}
+	e, ok := a.packs.named(name)
+	if !ok {
+		return
+	}
+	if d := a.packs.detail(e); d.plan != nil && !d.plan.Fits {
+		a.whatFits(name) // starting it would be refused
+		return
+	}
+	a.start(e)
+}
+
+// whatFits plans a pack anew, as memory may have been freed since, and shows what
+// would make it fit.
+func (a *App) whatFits(name string) {
+	a.visit("packs")
 	if e, ok := a.packs.named(name); ok {
-		a.start(e)
+		a.packs.again(e)
+		a.page("packs").(*packsPage).open(e.Name)
 	}
 }
 

@@ -38,6 +38,9 @@ func newPackPanel(p *packsPage) *packPanel {
 
 func (d *packPanel) set(e catalog.Entry, k *packDetail) {
 	words, on := startWords(d.p.a, e, k)
+	if words == tr("See what would fit") { // it stands below
+		words = tr("Look again")
+	}
 	seen := fmt.Sprint(e.Name, e.Path, k.info != nil, k.plan, k.infoErr, k.planErr, k.health, words, on, d.all)
 	if seen == d.seen {
 		return

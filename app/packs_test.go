@@ -308,7 +308,23 @@ func TestLimitChangesEveryPlan(t *testing.T) {
 			t.Errorf("the plan of %s was asked for with a limit of %d bytes", name, w.RAMCap)
 		}
 	}
-	p.open(big)
+	// Starting it would be refused: the button shows what would fit instead.
+	if got := p.cards[big].button.Text; got != "See what would fit" {
+		t.Errorf("the button of a pack that does not fit says %q", got)
+	}
+	before := len(r.engine.specs)
+	p.startOrStop(big)
+	r.pump()
+	if len(r.engine.specs) != before || p.chosen != big {
+		t.Errorf("the engine was started, or not what would fit shown: %q", p.chosen)
+	}
+	r.engine.set(EngineState{Phase: EngineEnded, Refused: true, Pack: big, Text: "It does not fit."})
+	r.pump()
+	if got := texts(r.a.frame.banner); !strings.Contains(got, "See what would fit") || strings.Contains(got, "Start it again") {
+		t.Errorf("over every page stands %q", got)
+	}
+	r.engine.ready("starter")
+	r.pump()
 	settle(r.a.win)
 	shot(t, r.a.win, "packs-refused")
 	got := texts(p.detail.body)
