@@ -15,13 +15,19 @@
 
 #define AW 4    // waves
 #define KEYS 16 // of a wave at once
+#if VD > 128
+#define SHARERS 2 // waves that take the same keys, each a part of a value's columns
+#else
+#define SHARERS 1
+#endif
+#define TAKERS (AW / SHARERS) // waves with keys of their own
 #define BIG (KD > VD ? KD : VD)
 #define QL (KD / 8) // pieces of 16 bytes of a query
 #define QPIECE(row, piece) ((row) * QL + ((piece) ^ ((row)&7)))
 #define LOG2E 1.44269504f
 #define EACH ((GH + AW - 1) / AW)         // queries of a wave
 #define QUERIES (AW * EACH * KD + 16 * KD) // floats: queries, and 16 of them as two halves
-#define RESULTS (AW * GH * (VD + 8))
+#define RESULTS (TAKERS * GH * (VD + 8))
 #if QUERIES > RESULTS
 #define ROOM QUERIES
 #else
@@ -149,31 +155,32 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
     GLOBAL uchar *kcache, GLOBAL uchar *vcache, int splits, GLOBAL float *parts) {
   LANE_LOCAL
   UNITS_LOCAL
-  enum { KN = KD / 32, VN = VD / 64 };
+  enum { KN = KD / 32, VN = VD / 64 / SHARERS };
   __local float mem[ROOM] __attribute__((aligned(128)));
   __local float newk[AW * KD], newv[VD], own[GH];
-  __local float lm[AW * 16], ll[AW * 16], lf[(AW + 1) * GH];
+  __local float lm[TAKERS * 16], ll[TAKERS * 16], lf[(TAKERS + 1) * GH];
   __local float *lq = mem;
   __local uint4 *lh = (__local uint4 *)(mem + AW * EACH * KD);
   const int at = get_local_id(0), lane = at % 32, wave = at / 32, lr = lane / 4, lc = lane % 4;
+  const int taker = wave % TAKERS, part0 = wave / TAKERS * VN; // the first 64 columns of this wave
   const int split = get_group_id(0), g = get_group_id(1), group = heads / kvheads;
   const int row0 = get_group_id(2) * GH, rows = tokens * group, fused = flags & HEAD_FUSED;
   if (!fused) {
     BEGIN
   }
   const int pos = st[0], keys = fused ? pos : pos + tokens; // in the cache
-  const int chunk = max((keys + splits - 1) / splits + AW * KEYS - 1, 1) / (AW * KEYS) * (AW * KEYS);
+  const int chunk = max((keys + splits - 1) / splits + TAKERS * KEYS - 1, 1) / (TAKERS * KEYS) * (TAKERS * KEYS);
   int from = split * chunk;
   const int to = min(from + chunk, keys);
   if (window > 0) from = max(from, pos + row0 / group - window + 1);
   const int ends = fused && (split + 1) * chunk >= keys && split * chunk <= keys && (split == 0 || split * chunk < keys);
-  const int turns = to > from ? (to - from + AW * KEYS - 1) / (AW * KEYS) : 0;
+  const int turns = to > from ? (to - from + TAKERS * KEYS - 1) / (TAKERS * KEYS) : 0;
   CGLOBAL uint4 *kc = (CGLOBAL uint4 *)kcache + (ulong)g * ctx * (KD / 8), *vc = (CGLOBAL uint4 *)vcache + (ulong)g * ctx * (VD / 8);
 
   // Of 16 keys from `base` on: this lane's piece lc of keys lr and lr + 8, and of
   // values 2*lc, 2*lc+1, and these + 8, the columns 64*i + 8*lr. Past the end the last row.
   uint4 kr[2][KN], vr[4][VN];
-#define BASE(turn) (from + ((turn) * AW + wave) * KEYS)
+#define BASE(turn) (from + ((turn) * TAKERS + taker) * KEYS)
 #define LOAD_KEYS(turn)                                                                     \
   _Pragma("unroll") for (int t = 0; t < 2; t++) {                                           \
     CGLOBAL uint4 *p = kc + (ulong)min(BASE(turn) + 8 * t + lr, to - 1) * (KD / 8) + lc;     \
@@ -181,7 +188,7 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
   }
 #define LOAD_VALUES(turn)                                                                                           \
   _Pragma("unroll") for (int t = 0; t < 4; t++) {                                                                   \
-    CGLOBAL uint4 *p = vc + (ulong)min(BASE(turn) + 2 * lc + t / 2 * 8 + t % 2, to - 1) * (VD / 8) + lr;             \
+    CGLOBAL uint4 *p = vc + (ulong)min(BASE(turn) + 2 * lc + t / 2 * 8 + t % 2, to - 1) * (VD / 8) + 8 * part0 + lr; \
     _Pragma("unroll") for (int i = 0; i < VN; i++) vr[t][i] = p[8 * i];                                             \
   }
   if (turns > 0) {
@@ -269,9 +276,9 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
-  float acc[VD / 8][4];
+  float acc[8 * VN][4];
 #pragma unroll
-  for (int j = 0; j < VD / 8; j++)
+  for (int j = 0; j < 8 * VN; j++)
 #pragma unroll
     for (int k = 0; k < 4; k++) acc[j][k] = 0;
   float m0 = -INFINITY, m1 = -INFINITY, l0 = 0, l1 = 0; // of rows lr and lr + 8; scores in bits
@@ -347,11 +354,11 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
   l1 += lane_xor(l1, 1);
   l0 += lane_xor(l0, 2);
   l1 += lane_xor(l1, 2);
-  if (lc == 0) {
-    lm[wave * 16 + lr] = m0;
-    ll[wave * 16 + lr] = l0;
-    lm[wave * 16 + lr + 8] = m1;
-    ll[wave * 16 + lr + 8] = l1;
+  if (lc == 0 && part0 == 0) {
+    lm[taker * 16 + lr] = m0;
+    ll[taker * 16 + lr] = l0;
+    lm[taker * 16 + lr + 8] = m1;
+    ll[taker * 16 + lr + 8] = l1;
   }
   barrier(CLK_LOCAL_MEM_FENCE); // queries are not needed any more
 #pragma unroll
@@ -363,18 +370,18 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
 #pragma unroll
         for (int e = 0; e < 8; e++) {
           // columns 64*i + 16*lc + e and 8 more
-          vstore2((float2)(acc[8 * i + e][2 * h], acc[8 * i + e][2 * h + 1]), 0, mem + (wave * GH + r) * (VD + 8) + 64 * i + 8 * e + 2 * lc);
+          vstore2((float2)(acc[8 * i + e][2 * h], acc[8 * i + e][2 * h + 1]), 0, mem + (taker * GH + r) * (VD + 8) + 64 * (part0 + i) + 8 * e + 2 * lc);
         }
     }
   }
   // what each wave counts, and the token itself
   if (at < GH) {
     float t = ends ? own[at] : -INFINITY, sum = 0;
-    for (int i = 0; i < AW; i++) t = fmax(t, lm[i * 16 + at]);
-    for (int i = 0; i <= AW; i++) {
-      const float m = i < AW ? lm[i * 16 + at] : (ends ? own[at] : -INFINITY);
+    for (int i = 0; i < TAKERS; i++) t = fmax(t, lm[i * 16 + at]);
+    for (int i = 0; i <= TAKERS; i++) {
+      const float m = i < TAKERS ? lm[i * 16 + at] : (ends ? own[at] : -INFINITY);
       const float f = m == -INFINITY ? 0.0f : power_of_2(m - t);
-      sum += f * (i < AW ? ll[i * 16 + at] : 1.0f);
+      sum += f * (i < TAKERS ? ll[i * 16 + at] : 1.0f);
       lf[i * GH + at] = f;
     }
     const int row = row0 + at;
@@ -390,9 +397,9 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
     const int i = b * 32 * AW + at, r = i / VD, d = i % VD, row = row0 + r;
     if (r >= GH || row >= rows) continue;
     const int place = d / 64 * 64 + d % 8 * 8 + d / 16 % 4 * 2 + d / 8 % 2;
-    float x = ends ? lf[AW * GH + r] * newv[d] : 0;
+    float x = ends ? lf[TAKERS * GH + r] * newv[d] : 0;
 #pragma unroll
-    for (int k = 0; k < AW; k++) x += lf[k * GH + r] * mem[(k * GH + r) * (VD + 8) + place];
+    for (int k = 0; k < TAKERS; k++) x += lf[k * GH + r] * mem[(k * GH + r) * (VD + 8) + place];
     parts[(((ulong)split * tokens + row / group) * heads + g * group + row % group) * (VD + 2) + d] = x;
   }
 }

@@ -16,5 +16,5 @@ func AttendUnits(a Attention) Module {
 
 // UnitsFit tells whether AttendUnits has room for heads of these sizes in registers.
 func UnitsFit(key, value int) bool {
-	return key%64 == 0 && value%64 == 0 && key <= 192 && value <= 128
+	return key%64 == 0 && key <= 256 && (value == 64 || value == 128 || value == 256)
 }

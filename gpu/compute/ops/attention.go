@@ -137,9 +137,13 @@ func (o *Attention) Splits(n, tokens int) int {
 		return 1
 	}
 	units := max(o.set.dev.Info().Units, 1)
-	if o.units != nil { // work-groups of four waves with 16 keys each
+	if o.units != nil {
+		turn := 64 // keys that a work-group takes at once
+		if h.Value > 128 {
+			turn = 32
+		}
 		groups := h.KV * up(tokens*h.Query/h.KV, o.unitRows)
-		return max(1, min(up(n, 64), up(2*units, groups), maxSplits))
+		return max(1, min(up(n, turn), up(2*units, groups), maxSplits))
 	}
 	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
 	most := up(n, 2*o.set.lanes) // no part smaller than two turns of a work-group
