@@ -94,7 +94,6 @@ func (d *packPanel) set(e catalog.Entry, k *packDetail) {
 // fit is the picture with its sentence, what would help, and what was
 // considered.
 func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
-	a := d.p.a
 	pic := widget.NewFit(false)
 	pic.Set(fitRows(p))
 	box := widget.V(10, pic, widget.NewParagraph(fitSentence(p)), widget.NewNote(tr("Context %s tokens, KV cache %s, prompts in pieces of %d.", tokens(p.Context), p.KV, p.Chunk)))
@@ -105,21 +104,15 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 		box.Add(widget.NewNote(capital(x)))
 	}
 	if len(p.Remedies) > 0 {
-		flow := widget.Flow(6)
+		list := widget.V(6, widget.NewCaption(tr("What would make it fit")))
 		for _, r := range p.Remedies {
-			flow.Add(widget.NewChip("check", capital(r.Text), false, func() {
-				a.change(func(s *Settings) {
-					if r.Wishes.Context > 0 {
-						s.Context = r.Wishes.Context
-					}
-					if r.Wishes.KV != "" {
-						s.KV = r.Wishes.KV
-					}
-				})
-				a.packs.again(e)
-			}))
+			row := widget.H(10, widget.Flex(widget.NewNote(capital(r.Text)).In(widget.ColorText)))
+			if do := d.remedy(e, r); do != nil {
+				row.Add(fynewidget.NewButton(tr("Do this"), do))
+			}
+			list.Add(row)
 		}
-		box.Add(widget.V(6, widget.NewCaption(tr("What would make it fit")), flow))
+		box.Add(list)
 	}
 	title := tr("How it fits")
 	if !p.Fits {
@@ -135,6 +128,33 @@ func (d *packPanel) fit(e catalog.Entry, p *plan.Plan) {
 	}
 	d.alternatives(e, p)
 	d.rates(e, p)
+}
+
+// remedy is what a change that makes the pack fit is done by; nil for one that
+// cannot be done here, such as a smaller pack.
+func (d *packPanel) remedy(e catalog.Entry, r plan.Remedy) func() {
+	a := d.p.a
+	switch r.Kind {
+	case "context", "kv":
+		return func() {
+			a.change(func(s *Settings) {
+				if r.Wishes.Context > 0 {
+					s.Context = r.Wishes.Context
+				}
+				if r.Wishes.KV != "" {
+					s.KV = r.Wishes.KV
+				}
+			})
+			a.replan()
+		}
+	case "map":
+		return func() { d.choose(e, r.Wishes.Placement) }
+	case "cpu":
+		return func() { a.runOn(e, deviceCPU) }
+	case "cards":
+		return func() { a.runOn(e, "") }
+	}
+	return nil
 }
 
 // termName is what a part of a token's time is called.
@@ -205,6 +225,9 @@ func (d *packPanel) alternatives(e catalog.Entry, p *plan.Plan) {
 		box.Add(widget.Inset(8, 0, 8, 0, row))
 	}
 	now := tr("chosen by the plan")
+	if !p.Fits {
+		now = tr("comes nearest to fitting")
+	}
 	var back fyne.CanvasObject
 	if d.p.a.settings.Placements[e.Name] != "" {
 		now = tr("chosen by you")

@@ -368,3 +368,44 @@ func TestPlansKnowTheSettings(t *testing.T) {
 		t.Errorf("after the settings were read the plan was asked for with a limit of %d bytes", w.RAMCap)
 	}
 }
+
+// Advice must work: each change that makes a pack fit is done by its button, and
+// what cannot be done here has none.
+func TestRemediesAreDone(t *testing.T) {
+	r := newRig(t, LookDark)
+	p := r.packsPage()
+	const big = "Qwen3-30B-A3B-Q4_K_M"
+	e, _ := r.a.packs.named(big)
+	for _, c := range []struct {
+		r    plan.Remedy
+		done func() bool
+	}{
+		{plan.Remedy{Kind: "context", Wishes: plan.Wishes{Context: 4096}}, func() bool { return r.a.settings.Context == 4096 }},
+		{plan.Remedy{Kind: "kv", Wishes: plan.Wishes{KV: "q8"}}, func() bool { return r.a.settings.KV == "q8" }},
+		{plan.Remedy{Kind: "map", Wishes: plan.Wishes{Placement: plan.VRAMFile}}, func() bool { return r.a.settings.Placements[big] == string(plan.VRAMFile) }},
+		{plan.Remedy{Kind: "cpu", Wishes: plan.Wishes{NoCard: true}}, func() bool { return r.a.choiceOf(big) == deviceCPU }},
+		{plan.Remedy{Kind: "cards"}, func() bool { return r.a.choiceOf(big) == deviceAuto }},
+	} {
+		c.r.Text = "what helps"
+		pl := r.packs.plans[big]
+		pl.Fits, pl.Short, pl.Remedies = false, []plan.Short{{Where: "RAM", Bytes: gib}}, []plan.Remedy{c.r, {Kind: "pack", Text: "a smaller pack"}}
+		r.packs.plans[big] = pl
+		r.a.packs.again(e)
+		r.pump()
+		p.open(big)
+		var do []*fynewidget.Button
+		for _, o := range test.LaidOutObjects(p.detail.body) {
+			if b, ok := o.(*fynewidget.Button); ok && b.Text == "Do this" {
+				do = append(do, b)
+			}
+		}
+		if len(do) != 1 {
+			t.Fatalf("%s: %d changes can be made, want 1 of 2", c.r.Kind, len(do))
+		}
+		test.Tap(do[0])
+		r.pump()
+		if !c.done() {
+			t.Errorf("%s: nothing was done: %+v", c.r.Kind, r.a.settings)
+		}
+	}
+}
