@@ -65,14 +65,14 @@ func newStore(kind kvKind, heads, dim, ctx int) store {
 	switch kind {
 	case kvF32:
 		s.row = dim
-		s.f32 = make([]float32, heads*ctx*s.row)
+		s.f32 = onLargePage[float32](heads * ctx * s.row)
 	case kvF16:
 		s.row = dim
-		s.f16 = make([]uint16, heads*ctx*s.row)
+		s.f16 = onLargePage[uint16](heads * ctx * s.row)
 	case kvQ8, kvQ4:
 		s.row = int(kind.rowBytes(dim))
 		s.ctx = (ctx + quant.CacheRows - 1) / quant.CacheRows * quant.CacheRows
-		s.q = make([]byte, heads*s.ctx*s.row)
+		s.q = onLargePage[byte](heads * s.ctx * s.row)
 	}
 	return s
 }

@@ -39,30 +39,51 @@ func (s *store) enlarge(lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	for h := range s.heads {
-		at, from, to := h*s.ctx*s.row, (h*s.ctx+lo)*s.row, (h*s.ctx+hi)*s.row
-		switch s.kind {
-		case kvF32:
-			collapse(s.f32, at, from, to)
-		case kvF16:
-			collapse(s.f16, at, from, to)
-		default:
-			collapse(s.q, at, from, to)
+	head, from, to := s.ctx*s.row, lo*s.row, hi*s.row
+	switch s.kind {
+	case kvF32:
+		collapse(s.f32, head, from, to)
+	case kvF16:
+		collapse(s.f16, head, from, to)
+	default:
+		collapse(s.q, head, from, to)
+	}
+}
+
+// collapse has large pages made of x where they hold little else than what has
+// been written, the first to elements of every head, and did not when that was
+// the first from elements. A head ends amid a page, which the next one shares.
+func collapse[T any](x []T, head, from, to int) {
+	var v T
+	size := int(unsafe.Sizeof(v))
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*size)
+	first := int(-uintptr(unsafe.Pointer(&x[0])) & (largePage - 1))
+	for at := first; at+largePage <= len(mem); at += largePage {
+		if mostly(at, head*size, to*size) && !mostly(at, head*size, from*size) {
+			makeLarge(mem[at : at+largePage])
 		}
 	}
 }
 
-// collapse has the whole large pages within x[at:to] made that were not whole
-// within x[at:from].
-func collapse[T any](x []T, at, from, to int) {
-	var v T
-	base, size := uintptr(unsafe.Pointer(&x[0])), unsafe.Sizeof(v)
-	first := (base + uintptr(at)*size + largePage - 1) &^ (largePage - 1)
-	done := max((base+uintptr(from)*size)&^(largePage-1), first)
-	end := (base + uintptr(to)*size) &^ (largePage - 1)
-	if done >= end {
-		return
+// mostly says whether of the large page at byte at, seven eighths are among the
+// first n of every head bytes.
+func mostly(at, head, n int) bool {
+	full := 0
+	for h := at / head * head; h < at+largePage; h += head {
+		full += max(0, min(h+n, at+largePage)-max(h, at))
 	}
-	mem := unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), uintptr(len(x))*size)
-	makeLarge(mem[done-base : end-base])
+	return full >= largePage/8*7
+}
+
+// onLargePage is make, of memory that begins on a large page where it is so long
+// that it may become one.
+func onLargePage[T any](n int) []T {
+	var v T
+	size := int(unsafe.Sizeof(v))
+	if n*size < largePage {
+		return make([]T, n)
+	}
+	x := make([]T, n+largePage/size)
+	at := int(-uintptr(unsafe.Pointer(&x[0]))&(largePage-1)) / size
+	return x[at : at+n : at+n]
 }

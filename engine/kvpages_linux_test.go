@@ -42,6 +42,45 @@ func TestEnlarge(t *testing.T) {
 	}
 }
 
+// TestEnlargeShared: heads that end amid a page share it: a cache of 4 bits, whose
+// heads are hardly longer than one, is in large pages when it is nearly full, and
+// the first head alone when that is all there is.
+func TestEnlargeShared(t *testing.T) {
+	s := newStore(kvQ4, 4, 128, 32<<10) // 2.25 MiB a head
+	for i := range s.q {
+		s.q[i] = byte(i * 7)
+	}
+	mem := unsafe.Slice(&s.q[0], len(s.q))
+	if at := uintptr(unsafe.Pointer(&s.q[0])) % largePage; at != 0 {
+		t.Errorf("a cache of %d bytes begins %d bytes past a large page", len(s.q), at)
+	}
+	count := func(hi int) (n int) {
+		for at := 0; at+largePage <= len(mem); at += largePage {
+			if mostly(at, s.ctx*s.row, hi*s.row) {
+				n++
+			}
+		}
+		return n
+	}
+	if got := []int{count(20 << 10), count(28500), count(32000), count(32 << 10)}; got[0] != 0 || got[1] != 2 || got[2] != 4 || got[3] != 4 {
+		t.Errorf("%v of 4 pages are mostly written after 20480, 28500, 32000 and all rows", got)
+	}
+	_, none := pagesOf(t, mem)
+	s.enlarge(0, 32000)
+	_, large := pagesOf(t, mem)
+	if large == none {
+		t.Skip("this system gives no large pages on request")
+	}
+	if large-none < 4*largePage {
+		t.Errorf("%d MiB in large pages, want 8", (large-none)>>20)
+	}
+	for i := range s.q {
+		if s.q[i] != byte(i*7) {
+			t.Fatalf("byte %d changed", i)
+		}
+	}
+}
+
 // pagesOf reads how much of the mappings around mem is resident, and in large
 // pages.
 func pagesOf(t *testing.T, mem []byte) (resident, large int) {
