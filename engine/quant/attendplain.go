@@ -111,16 +111,13 @@ func (a *slabCall) plainScores(unpack func(a *slabCall, to *slabGroup, s, g int)
 				}
 				dst := a.scoresOf(i, s, g)
 				for r := range dst {
-					row := &rows[r]
-					var s0, s1, s2, s3 int32
-					for j := 0; j < cacheBlock; j += 4 {
-						s0 += q[j] * row[j]
-						s1 += q[j+1] * row[j+1]
-						s2 += q[j+2] * row[j+2]
-						s3 += q[j+3] * row[j+3]
+					sum, row := int32(0), &rows[r]
+					for j := 0; j < cacheBlock; j += 8 {
+						a, b := (*[8]int32)(q[j:]), (*[8]int32)(row[j:])
+						sum += a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3] + a[4]*b[4] + a[5]*b[5] + a[6]*b[6] + a[7]*b[7]
 					}
 					t := half(slab[2*(g*CacheRows+r):]) * x.scale
-					v := float32(float32(s0+s1+s2+s3) * t)
+					v := float32(float32(sum) * t)
 					if shift == 0 {
 						v += float32(half(slab[2*((a.groups+g)*CacheRows+r):]) * x.offset)
 					}

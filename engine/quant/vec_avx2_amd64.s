@@ -124,11 +124,9 @@ loop:
 	RET
 
 // EXP512 replaces z by e^z as EXP does, on AVX-512, whose VSCALEFPS multiplies by
-// 2^n; a and b are used up.
+// 2^n; a and b are used up. k is what is not below the limit, NaN included.
 #define EXP512(z, a, b, k) \
-	VCMPPS $13, Z13, z, k; \
-	VCMPPS $3, z, z, K3; \
-	KORW K3, k, k; \
+	VCMPPS $21, Z13, z, k; \
 	VMINPS z, Z14, z; \
 	VMULPS Z4, z, a; \
 	VRNDSCALEPS $8, a, a; \
