@@ -241,6 +241,7 @@ func TestFdinfo(t *testing.T) {
 	xe := "pos:\t0\ndrm-driver:\txe\ndrm-client-id:\t21\ndrm-pdev:\t0000:03:00.0\ndrm-total-vram0:\t6291456 KiB\ndrm-resident-vram0:\t4 GiB\ndrm-total-gtt:\t4096 KiB\ndrm-cycles-ccs:\t%C\ndrm-total-cycles-ccs:\t%T\n"
 	first := strings.NewReplacer("4 GiB", "4096 MiB", "%C", "1000", "%T", "100000").Replace(xe)
 	f["proc/42/comm"] = file("engine\n")
+	f["proc/42/stat"] = file("42 (a) b)) S 7 42 42 0\n")
 	f["proc/42/fdinfo/7"], f["proc/42/fdinfo/8"] = file(first), file(first)
 	f["proc/42/fdinfo/9"] = file("pos: 0\nflags: 02\n")
 	f["proc/77/fdinfo/3"] = file("drm-driver: i915\ndrm-client-id: 21\ndrm-pdev: 0000:00:02.0\ndrm-total-local0: 1 MiB\n")
@@ -256,7 +257,7 @@ func TestFdinfo(t *testing.T) {
 	if len(r.VRAM.Procs) != 1 || r.VRAM.Procs[0].VRAM != 4*gib || r.VRAM.Procs[0].Claim != 6*gib || r.VRAM.Procs[0].Name != "engine" || r.GTT.Value != 4<<20 {
 		t.Errorf("%+v, GTT %+v", r.VRAM.Procs, r.GTT)
 	}
-	if own := r.VRAM.Of(42); own.Value != 4*gib || !r.VRAM.Listed.Known {
+	if own := r.VRAM.Of(42); own.Value != 4*gib || !r.VRAM.Listed.Known || r.VRAM.Of(7) != own {
 		t.Errorf("own %+v, listed %+v", own, r.VRAM.Listed)
 	}
 	if r.Busy.Known {

@@ -139,8 +139,8 @@ type clients struct {
 
 type procClient struct {
 	Client
-	pid  int
-	name string
+	pid, parent int
+	name        string
 }
 
 // scanClients looks through all processes. It costs one link per open file, so
@@ -186,7 +186,7 @@ func readClients(root fs.FS, files []string) clients {
 		id int64
 	}
 	seen := map[key]bool{}
-	name := map[string]string{}
+	name, parent := map[string]string{}, map[string]int{}
 	for _, f := range files {
 		s, err := read(root, f)
 		if err != nil {
@@ -204,12 +204,27 @@ func readClients(root fs.FS, files []string) clients {
 		seen[k] = true
 		pid := strings.Split(f, "/")[1]
 		if _, ok := name[pid]; !ok {
-			name[pid] = text(root, "proc/"+pid+"/comm")
+			name[pid], parent[pid] = text(root, "proc/"+pid+"/comm"), parentOf(root, pid)
 		}
 		n, _ := strconv.Atoi(pid)
-		c.byPCI[cl.PCI] = append(c.byPCI[cl.PCI], procClient{cl, n, name[pid]})
+		c.byPCI[cl.PCI] = append(c.byPCI[cl.PCI], procClient{cl, n, parent[pid], name[pid]})
 	}
 	return c
+}
+
+// parentOf is who started a process: field 4 of its stat file, 0 when that cannot
+// be read. The name before it, in brackets, may hold anything.
+func parentOf(root fs.FS, pid string) int {
+	s := text(root, "proc/"+pid+"/stat")
+	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	if len(f) < 2 {
+		return 0
+	}
+	n, err := strconv.Atoi(f[1])
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // procs sums a card's clients by process, largest first.
@@ -218,7 +233,7 @@ func (c clients) of(p PCI) []ProcVRAM {
 	for _, cl := range c.byPCI[p] {
 		v := sum[cl.pid]
 		if v == nil {
-			v = &ProcVRAM{PID: cl.pid, Name: cl.name, Unknown: "this kernel's driver does not count it"}
+			v = &ProcVRAM{PID: cl.pid, Parent: cl.parent, Name: cl.name, Unknown: "this kernel's driver does not count it"}
 			sum[cl.pid] = v
 		}
 		r, t := cl.vram()

@@ -210,7 +210,8 @@ func (s *Sampler) named(procs []ProcVRAM, r Reading[int]) ([]ProcVRAM, Reading[i
 		return procs, Unknown[int](r.Source, "in a container the driver names processes by the host's numbers")
 	}
 	for i := range procs {
-		procs[i].Name = text(s.root, "proc/"+strconv.Itoa(procs[i].PID)+"/comm")
+		pid := strconv.Itoa(procs[i].PID)
+		procs[i].Name, procs[i].Parent = text(s.root, "proc/"+pid+"/comm"), parentOf(s.root, pid)
 	}
 	return procs, r
 }

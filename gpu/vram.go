@@ -19,29 +19,33 @@ type VRAM struct {
 	Listed Reading[int] `json:"listed"`
 }
 
-// Of gives what one process holds in the card's memory, as the driver counts it.
+// Of gives what a process and those that it started hold in the card's memory, as
+// the driver counts it: while kernels are made, copies of the engine hold some.
 func (v VRAM) Of(pid int) Reading[int64] {
 	if !v.Listed.Known {
 		return Unknown[int64](v.Listed.Source, v.Listed.Why)
 	}
+	out := Unknown[int64](v.Listed.Source, "this process is not among those that use the card")
 	for _, p := range v.Procs {
-		if p.PID == pid {
-			if p.Unknown != "" {
-				return Unknown[int64](v.Listed.Source, p.Unknown)
-			}
-			return Known(p.VRAM, v.Listed.Source)
+		if p.PID != pid && p.Parent != pid {
+			continue
 		}
+		if p.Unknown != "" {
+			return Unknown[int64](v.Listed.Source, p.Unknown)
+		}
+		out = Known(out.Value+p.VRAM, v.Listed.Source)
 	}
-	return Unknown[int64](v.Listed.Source, "this process is not among those that use the card")
+	return out
 }
 
 // ProcVRAM is one process's share as the kernel tells it.
 type ProcVRAM struct {
-	PID   int    `json:"pid"`
-	Name  string `json:"name"`
-	VRAM  int64  `json:"vram"`  // bytes in VRAM now
-	Claim int64  `json:"claim"` // bytes of every buffer it may use
-	GTT   int64  `json:"gtt"`   // bytes of system memory held for it
+	PID    int    `json:"pid"`
+	Parent int    `json:"parent,omitempty"` // who started it; 0: unknown
+	Name   string `json:"name"`
+	VRAM   int64  `json:"vram"`  // bytes in VRAM now
+	Claim  int64  `json:"claim"` // bytes of every buffer it may use
+	GTT    int64  `json:"gtt"`   // bytes of system memory held for it
 	// Unknown is why the driver names the process and not its bytes, which are 0 then.
 	Unknown string `json:"unknown,omitempty"`
 }

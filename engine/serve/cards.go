@@ -51,7 +51,7 @@ func holders(v gpu.VRAM, pid int) ([]wire.Holder, string) {
 	}
 	var out []wire.Holder
 	for _, p := range v.Procs {
-		if p.PID == pid || p.VRAM == 0 && p.Unknown == "" || len(out) == mostHolders {
+		if p.PID == pid || pid != 0 && p.Parent == pid || p.VRAM == 0 && p.Unknown == "" || len(out) == mostHolders {
 			continue
 		}
 		h := wire.Holder{PID: p.PID, Name: p.Name, VRAM: wire.Known(float64(p.VRAM), "bytes", v.Listed.Source)}

@@ -15,6 +15,18 @@ func TestHolders(t *testing.T) {
 	if !own.Known || own.Value != 900 || own.Source != "NVML" {
 		t.Errorf("own %+v", own)
 	}
+	// A copy of the engine that makes kernels is the engine's.
+	helped := v
+	helped.Procs = append([]gpu.ProcVRAM{{PID: 14, Parent: 10, Name: "outcrop", VRAM: 500}}, v.Procs...)
+	if r := ownVRAM(helped, 10); r.Value != 1400 {
+		t.Errorf("with a helper of the engine's: %+v", r)
+	}
+	if got, _ := holders(helped, 10); len(got) != 2 || got[0].Name != "browser" {
+		t.Errorf("a helper of the engine's is another program: %+v", got)
+	}
+	if got, _ := holders(helped, 0); len(got) != 4 {
+		t.Errorf("without an engine all are others: %+v", got)
+	}
 	if r := ownVRAM(v, 13); r.Known || r.Why != "not told" {
 		t.Errorf("a share that is not told: %+v", r)
 	}
