@@ -10,23 +10,32 @@ type pieceModel struct {
 	fixed   float64 // tokens
 	deep    float64 // tokens a token and position
 	quantum int     // lengths are multiples of it: whole tiles of products
+	span    int     // tokens of which the narrowest products keep the card busy once; 0: not known
 }
 
-// A H200 read prompts of an 8B model at 10,890 and 15,050 tok/s in chunks of 512
-// and 2048, as if each had 300 tokens more, and of a 1.5B model likewise; smaller
-// cards are busy with less.
+// A H200 takes 31, 44, 67, 84, 101 and 124 ms for pieces of 256, 512, 1024, 1152,
+// 1536 and 2048 tokens of an 8B model: as if each had 500 tokens more, and 280 more
+// once the tiles of the products with the model's width are more than two for each
+// of its 132 units, which is at 1056. Of a 1.5B model each is as if it had 340 more.
+// Smaller cards are busy with less.
 const (
 	pieceCost     = 64
-	widePieceCost = 300
+	widePieceCost = 450
+	spanCost      = 0.27 // of the tokens of a span
 	leastPiece    = 128
 )
 
 // cost is the time of k tokens from position pos on.
 func (p pieceModel) cost(pos, k float64) float64 {
-	return p.fixed + k*(1+p.deep*(pos+k/2))
+	t := p.fixed + k*(1+p.deep*(pos+k/2))
+	if p.span > 0 && k > 0 {
+		t += spanCost * float64(p.span) * math.Floor((k-1)/float64(p.span))
+	}
+	return t
 }
 
-// fits is how many tokens from pos on take the time t, at most most.
+// fits is how many tokens from pos on take the time t, at most most; spans left
+// aside.
 func (p pieceModel) fits(pos, t, most float64) float64 {
 	k := t - p.fixed
 	if k <= 0 {
@@ -43,7 +52,8 @@ func (p pieceModel) fits(pos, t, most float64) float64 {
 // with which they are through so many stages soonest. Stages alike take the time
 // of all pieces, and once more that of the longest one for each stage but one, in
 // whatever order they come. So pieces take equal times, which makes later ones
-// shorter, and there are as many as make the sum least. Nothing needs none.
+// shorter, or are equally long where that keeps them within a span, and there are
+// as many as make the sum least. Nothing needs none.
 func (p pieceModel) pieces(n, pos, stages, most int) []int {
 	if n < 1 {
 		return nil
@@ -51,14 +61,28 @@ func (p pieceModel) pieces(n, pos, stages, most int) []int {
 	var best []int
 	least := math.Inf(1)
 	for count := (n + most - 1) / most; count <= n/leastPiece+1; count++ {
-		list := p.even(n, pos, count, most)
-		if t := p.through(list, pos, stages); t < least*(1-1e-9) {
-			least, best = t, list
-		} else if t > 1.5*least {
+		quickest := math.Inf(1)
+		for _, list := range [][]int{p.even(n, pos, count, most), p.alike(n, count, most)} {
+			t := p.through(list, pos, stages)
+			if quickest = min(quickest, t); t < least*(1-1e-9) {
+				least, best = t, list
+			}
+		}
+		if quickest > 1.5*least {
 			break
 		}
 	}
 	return best
+}
+
+// alike cuts n tokens into count pieces of one length, the last of what is left.
+func (p pieceModel) alike(n, count, most int) (list []int) {
+	k := (n + count - 1) / count
+	k = min((k+p.quantum-1)/p.quantum*p.quantum, most)
+	for ; n > 0; n -= k {
+		list = append(list, min(k, n))
+	}
+	return list
 }
 
 // through is the time of pieces on their way through stages.
@@ -104,14 +128,23 @@ func (p pieceModel) even(n, pos, count, most int) []int {
 func (c *cards) pieceModel() pieceModel {
 	p := pieceModel{fixed: pieceCost, quantum: 64, deep: c.m.deepCost()}
 	if c.m.chunk > defaultChunk {
-		p.fixed, p.quantum = widePieceCost, 128
+		p.fixed, p.quantum = widePieceCost, wideTile
+		tiles, units := (c.m.spec.dim+wideTile-1)/wideTile, math.MaxInt
+		for _, r := range c.runs {
+			units = min(units, r.dev.Info().Units)
+		}
+		p.span = 2 * units / tiles * wideTile // 0 of a model wider than that, or where nobody tells
 	}
 	return p
 }
 
-// deepPart is how much slower attention multiplies than products do: 228 against
-// 250 TFLOPS were seen at best, 117 after 1536 tokens.
-const deepPart = 1.5
+// wideTile is the rows and columns of results that a work-group makes on matrix
+// units; a compute unit has two at once.
+const wideTile = 128
+
+// deepPart is how much slower attention multiplies than products do: a H200 took
+// 66.5 ms for the first 1024 tokens of an 8B model and 72.2 for the fourth.
+const deepPart = 1.1
 
 // deepCost is what a position in context adds to the time of a token, as a part
 // of it: the products of attention beside those of weights.
