@@ -51,3 +51,34 @@ func TestWideChunk(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleCard: a card that gets no layer needs no working memory.
+func TestIdleCard(t *testing.T) {
+	m := smallCard()
+	fast := m.Cards[0]
+	fast.PCI, fast.Device = "0000:04:00.0", Rate{5000e9, true}
+	m.Cards = append(m.Cards, fast)
+	p := Pack{Name: "dense", Width: 4096, Hidden: 14336, Vocab: 128256, CanDevice: true}
+	for range 32 {
+		p.Layers = append(p.Layers, Layer{Dense: 130 * mib, KV: 2048})
+	}
+	pl, err := Make(p, m, Wishes{OnCards: true})
+	if err != nil || !pl.Fits || len(pl.Cards) != 2 {
+		t.Fatalf("%v, %v, %d cards", err, pl.Short, len(pl.Cards))
+	}
+	for i, c := range pl.Cards {
+		n := 0
+		for _, l := range pl.Layers {
+			if l.Card == i {
+				n++
+			}
+		}
+		var all int64
+		for _, s := range c.Use.Segments {
+			all += s.Bytes
+		}
+		if (n == 32) != (i == 1) || (used(c.Use, "scratch") > 0) != (n > 0) || all != c.Use.Total.N {
+			t.Errorf("card %d: %d layers, %d bytes of working memory, %d of %d bytes told", i, n, used(c.Use, "scratch"), all, c.Use.Total.N)
+		}
+	}
+}

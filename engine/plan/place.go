@@ -312,6 +312,9 @@ func (b *builder) fill(owner []int, all, partial bool) {
 	}
 	for c := range b.cards {
 		u := &b.pl.Cards[c]
+		if !slices.ContainsFunc(b.pl.Layers, func(p Place) bool { return p.Card == c }) {
+			b.idle(c)
+		}
 		u.Use.add("weights", weights[c], "weights that every token needs")
 		u.Use.add("state", state[c], "recurrent state")
 		u.Use.add("kv", kv[c], fmt.Sprintf("%s cache for %d tokens", b.w.KV, b.w.Context))
@@ -324,6 +327,17 @@ func (b *builder) fill(owner []int, all, partial bool) {
 		u.Use.add("slots", slots.bytes, fmt.Sprintf("%d experts", slots.n))
 		u.Use.add("free", max(left-slots.bytes, 0), "left over")
 	}
+}
+
+// idle takes back the working memory of a card that got no layer.
+func (b *builder) idle(c int) {
+	u := &b.pl.Cards[c].Use
+	u.Segments = slices.DeleteFunc(u.Segments, func(s Segment) bool {
+		if s.Kind == "scratch" {
+			b.room[c] += s.Bytes
+		}
+		return s.Kind == "scratch"
+	})
 }
 
 type slotCount struct {
