@@ -28,6 +28,34 @@
 #define NORM_MOST (4 * NORM_ITEMS * NORM_EACH)
 #define NORM_LOOP _Pragma("unroll") for (int j = 0; j < NORM_EACH; j++) if (j * NORM_ITEMS < n4)
 
+#if defined(NVIDIA) || defined(INTEL)
+#define LANE_MEM
+#define LANE_MEM_ARG
+#else
+#define LANE_MEM , lane_mem
+#define LANE_MEM_ARG , __local float *lane_mem
+#endif
+
+// Rounds unit u of a row of upr units, of which eight neighbouring lanes hold four
+// values each, this one those of place `own`. Same numbers as quantize_unit. All of
+// the work-group come here; those that are not live write nothing.
+FN void round_neighbours(float4 r, int live, int upr, int u, int own, GLOBAL uint *xq, GLOBAL uint2 *xm LANE_MEM_ARG) {
+  float most = fmax(fmax(fabs(r.x), fabs(r.y)), fmax(fabs(r.z), fabs(r.w)));
+  if (broken(r.x) | broken(r.y) | broken(r.z) | broken(r.w)) most = INFINITY;
+  most = fmax(most, lane_xor(most, 1));
+  most = fmax(most, lane_xor(most, 2));
+  most = fmax(most, lane_xor(most, 4));
+  const int bad = broken(most), none = bad || !(most >= 0x1p-120f);
+  const uint q = none ? 0 : round4(r, ratio(127.0f, most));
+  float sum = (float)sum4(q);
+  sum += lane_xor(sum, 1);
+  sum += lane_xor(sum, 2);
+  const float second = lane_xor(sum, 4);
+  if (!live) return;
+  xq[(own < 4 ? u : upr + u) * 4 + own % 4] = q;
+  if (own == 0) xm[u] = none ? (uint2)(bad ? 0x7fc00000 : 0, 0) : (uint2)(as_uint(ratio(most, 127.0f)), ((int)sum & 0xffff) | (uint)(int)second << 16);
+}
+
 KERNEL(NORM_WAVES) void norm(GLOBAL float *x, int n, CGLOBAL float *add, CGLOBAL float *post, CGLOBAL float *w, float eps,
                              float scale, int flags, GLOBAL float *y, GLOBAL uint *xq, GLOBAL uint2 *xm) {
   LANE_LOCAL
@@ -83,23 +111,6 @@ KERNEL(NORM_WAVES) void norm(GLOBAL float *x, int n, CGLOBAL float *add, CGLOBAL
     const int k = i + j * NORM_ITEMS, u = k / 8, own = k % 8;
     const float4 r = f * v[j] * WEIGHT(j, k);
     if ((flags & NORM_FLOATS) && k < n4) ((GLOBAL float4 *)(y + row * n))[k] = r;
-    if (flags & NORM_ROUND) {
-      float most = fmax(fmax(fabs(r.x), fabs(r.y)), fmax(fabs(r.z), fabs(r.w)));
-      if (broken(r.x) | broken(r.y) | broken(r.z) | broken(r.w)) most = INFINITY;
-      most = fmax(most, lane_xor(most, 1));
-      most = fmax(most, lane_xor(most, 2));
-      most = fmax(most, lane_xor(most, 4));
-      const int bad = broken(most), none = bad || !(most >= 0x1p-120f);
-      const uint q = none ? 0 : round4(r, ratio(127.0f, most));
-      float sum = (float)sum4(q);
-      sum += lane_xor(sum, 1);
-      sum += lane_xor(sum, 2);
-      const float second = lane_xor(sum, 4);
-      if (k < n4) {
-        xq[8 * row * upr + (own < 4 ? u : upr + u) * 4 + own % 4] = q;
-        if (own == 0)
-          xm[row * upr + u] = none ? (uint2)(bad ? 0x7fc00000 : 0, 0) : (uint2)(as_uint(ratio(most, 127.0f)), ((int)sum & 0xffff) | (uint)(int)second << 16);
-      }
-    }
+    if (flags & NORM_ROUND) round_neighbours(r, k < n4, upr, u, own, xq + 8 * row * upr, xm + row * upr LANE_MEM);
   }
 }

@@ -8,26 +8,31 @@
 #define ROUTE_NORM 2
 #define ROUTE_MAX 1024 // experts
 
-// The place of the largest of s[0..n-1], by the wave.
-#if !defined(NVIDIA) && !defined(INTEL)
-#define LARGEST(s, n) largest(s, n, lane_mem)
-FN int largest(__local const float *s, int n, __local float *lane_mem) {
+// The place of the largest v of a wave's lanes, `at` being a lane's place or n when
+// it has none; of equal ones the first. Nothing but NaN: any place inside.
+#if defined(NVIDIA) && NVIDIA >= 80 // both in one instruction each
+#define PLACE_OF_BEST(v, at, n) place_of_best(v, at, n)
+FN int place_of_best(float v, int at, int n) {
+  const uint bits = as_uint(v), key = bits >> 31 ? ~bits : bits | 0x80000000; // in the order of floats
+  uint top, place;
+  __asm__ volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(top) : "r"(key));
+  const uint own = key == top && at < n ? (uint)at : 0xffffffff;
+  __asm__ volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(place) : "r"(own));
+  return place == 0xffffffff ? 0 : (int)place;
+}
 #else
-#define LARGEST(s, n) largest(s, n)
-FN int largest(__local const float *s, int n) {
+#if !defined(NVIDIA) && !defined(INTEL)
+#define PLACE_OF_BEST(v, at, n) place_of_best(v, at, n, lane_mem)
+FN int place_of_best(float v, int at, int n, __local float *lane_mem) {
+#else
+#define PLACE_OF_BEST(v, at, n) place_of_best(v, at, n)
+FN int place_of_best(float v, int at, int n) {
 #endif
-  const int lane = get_local_id(0) % LANES;
-  float v = -INFINITY;
-  int at = n;
-  for (int i = lane; i < n; i += LANES)
-    if (s[i] > v) {
-      v = s[i];
-      at = i;
-    }
   const float top = lane_max(v);
   const float place = lane_max(v == top && at < n ? -(float)at : -INFINITY);
-  return place == -INFINITY ? 0 : (int)-place; // nothing but NaN: any place inside
+  return place == -INFINITY ? 0 : (int)-place;
 }
+#endif
 
 KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int kind, CGLOBAL float *bias, int groups, int kept,
                      float scale, int flags, GLOBAL int *ids, GLOBAL float *weight) {
@@ -76,7 +81,14 @@ KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int k
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < kept; k++) {
-      const int g = LARGEST(group, groups);
+      float v = -INFINITY;
+      int at = groups;
+      for (int i = lane; i < groups; i += LANES)
+        if (group[i] > v) {
+          v = group[i];
+          at = i;
+        }
+      const int g = PLACE_OF_BEST(v, at, groups);
       barrier(CLK_LOCAL_MEM_FENCE);
       if (lane == 0) {
         group[g] = -INFINITY;
@@ -91,28 +103,41 @@ KERNEL(1) void route(CGLOBAL float *logits, int ld, int experts, int used, int k
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  float total = 0, best = 0;
+  // a lane keeps the best of its own experts, and looks again when it was taken
+  float total = 0, best = 0, mine;
+  int at;
+#define OWN_BEST                                       \
+  mine = -INFINITY;                                    \
+  at = experts;                                        \
+  for (int i = lane; i < experts; i += LANES)          \
+    if (score[i] > mine) {                             \
+      mine = score[i];                                 \
+      at = i;                                          \
+    }
+  OWN_BEST
   for (int k = 0; k < used; k++) {
-    const int e = LARGEST(score, experts);
+    const int e = PLACE_OF_BEST(mine, at, experts);
     float w = prob[e];
     if (kind == 3) {
       if (k == 0) best = w;
       w = exp(w - best);
     }
     total += w;
-    barrier(CLK_LOCAL_MEM_FENCE);
     if (lane == 0) {
-      score[e] = -INFINITY;
       ids[t * used + k] = e;
-      weight[t * used + k] = w;
+      picked[k] = w;
     }
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (e % LANES == lane) {
+      score[e] = -INFINITY;
+      OWN_BEST
+    }
   }
+  barrier(CLK_LOCAL_MEM_FENCE);
   float f = 1;
   if (kind == 3) f = 1.0f / total;
   if (flags & ROUTE_NORM) f = 1.0f / fmax(kind == 3 ? 1.0f : total, 0x1p-14f) * (kind == 3 ? f : 1.0f);
   f *= scale;
-  for (int k = lane; k < used; k += LANES) weight[t * used + k] *= f;
+  for (int k = lane; k < used; k += LANES) weight[t * used + k] = picked[k] * f;
 }
 
 // Slots (token*used + choice) sorted by expert: order, and start[0..experts]. In

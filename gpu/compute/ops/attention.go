@@ -269,7 +269,7 @@ func (o *Attention) join(q *compute.Queue, r *Rows, s *Step) error {
 			compute.Mem(s.Parts), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(s.Sinks)), compute.Mem(gate), compute.Int(s.LdQ),
 			compute.Int(o.step()), compute.Int(h.Key), compute.Int(flags), compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
 	}
-	return q.Launch(r.join, compute.Dim{X: up(n, 128), Y: s.Tokens}, compute.Dim{X: 128},
+	return q.Launch(r.join, compute.Dim{X: up(n, 32), Y: s.Tokens}, compute.Dim{X: 256},
 		compute.Mem(s.Parts), compute.Int(s.Splits), compute.Int(s.Tokens), compute.Int(h.Query), compute.Int(h.Value), compute.Mem(set.or(s.Sinks)),
 		compute.Mem(gate), compute.Int(s.LdQ), compute.Int(o.step()), compute.Int(h.Key), compute.Int(flags),
 		compute.Mem(set.or(to.X)), compute.Mem(set.or(to.Q)), compute.Mem(set.or(to.M)))
