@@ -242,6 +242,10 @@ func TestEveryCardHasItsChart(t *testing.T) {
 	if names, all := sum(p.cards[1]); names != "this engine;others;free;" || all != 15 {
 		t.Errorf("the idle card: %s %v GiB", names, all)
 	}
+	idle := wire.Card{Total: b(140), VRAM: wire.Known(0.6*gib, "bytes", "NVML")}
+	if got := holdersWords(&idle); got != "No other program uses this card: the rest is kept by its driver." {
+		t.Errorf("a card that nobody uses: %q", got)
+	}
 	last := func(c *cardChart, name string) float64 {
 		for _, s := range c.chart.Data().Series {
 			if s.Name == name {

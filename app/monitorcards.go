@@ -200,6 +200,9 @@ func holdersWords(c *wire.Card) string {
 		return tr("Others: %s", strings.Join(parts, ", "))
 	case c.OthersWhy != "" && c.VRAM.Known && othersHold(c) > 0:
 		return tr("Who the others are is not told: %s", c.OthersWhy)
+	case c.OthersWhy == "" && c.VRAM.Source == "NVML" && c.VRAM.Known && othersHold(c) > 0:
+		// NVML lists the programs of all users, so what is left is nobody's.
+		return tr("No other program uses this card: the rest is kept by its driver.")
 	}
 	return ""
 }
