@@ -66,6 +66,10 @@ type SplitAsk struct {
 	Prompt, Answer int
 }
 
+// longestPiece: where several cards are at work, prompts are cut into shorter pieces
+// than a card takes at once when it is alone.
+const longestPiece = 1024
+
 func (a SplitAsk) defaults() SplitAsk {
 	def := func(p *int, n int) {
 		if *p <= 0 {
@@ -73,6 +77,7 @@ func (a SplitAsk) defaults() SplitAsk {
 		}
 	}
 	def(&a.Chunk, 512)
+	a.Chunk = min(a.Chunk, longestPiece)
 	def(&a.Prompt, 2048)
 	def(&a.Answer, 256)
 	return a

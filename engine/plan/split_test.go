@@ -152,6 +152,21 @@ func TestSplitBest(t *testing.T) {
 	}
 }
 
+// TestSplitLongSteps: cards that take long steps of prompts share a prompt of one
+// such step all the same, since it flows through them in pieces.
+func TestSplitLongSteps(t *testing.T) {
+	layers := evenLayers(32, 240, 8)
+	cards := []SplitCard{h200, at(h200, "0000:18:00.0")}
+	for i := range cards {
+		cards[i].HandOff, cards[i].Prefill = 20*time.Microsecond, 12*cards[i].Decode
+	}
+	for _, chunk := range []int{512, 1024, 2048, 8192} {
+		if r := Split(layers, cards, SplitAsk{Width: 4096, Chunk: chunk}); !slices.Equal(r.Layers, []int{16, 16}) || r.Crossing[0].Chunk > 1024*4*4096 {
+			t.Errorf("in steps of %d: %v layers, %+v", chunk, r.Layers, r.Crossing)
+		}
+	}
+}
+
 // TestSplitLeavesLittle: the CPU gets no layer that a card had room for.
 func TestSplitLeavesLittle(t *testing.T) {
 	for _, c := range splits {
