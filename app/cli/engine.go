@@ -43,7 +43,7 @@ func (l *loadFlags) add(c *cobra.Command) {
 	f.IntVarP(&l.threads, "threads", "t", 0, "worker threads; 0: the physical cores this process may use")
 	f.IntVarP(&l.context, "context", "c", 0, "tokens a chat can hold; 0: what the pack was trained for, at most 8192")
 	f.StringVar(&l.kv, "kv", l.kv, "how keys and values are kept: f16, f32, q8 or q4")
-	f.IntVar(&l.chunk, "chunk", 0, "tokens of a prompt computed at once; 0: 512")
+	f.IntVar(&l.chunk, "chunk", 0, "tokens of a prompt computed at once, and of its pieces on several cards; 0: 512, on large cards that hold all layers 2048 and pieces as they are quickest")
 	f.IntVar(&l.expertRAM, "expert-ram", 0, "MiB of experts to hold as copies in RAM; 0: none, they are used in the file's pages; -1: all")
 	f.StringVar(&l.device, "device", l.device, "graphics devices: cpu (none), auto (every card), PCI addresses, or names such as opencl:0, with commas between them")
 	f.BoolVar(&l.cpuExperts, "cpu-experts", false, "with --device: routed experts are computed by the CPU")
