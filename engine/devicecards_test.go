@@ -278,7 +278,7 @@ func TestCardsChunkPlanned(t *testing.T) {
 		_, devs := fakeCards(t, 2, 24<<30)
 		for i, d := range devs {
 			info := d.Info()
-			info.Features.Nvidia = c.nvidia
+			info.Features.Nvidia, info.Driver = c.nvidia, "card" // shared memory is tried as on cards
 			wide, err := compute.Open(newFakeCard().Fake, info, compute.Options{})
 			if err != nil {
 				t.Fatal(err)

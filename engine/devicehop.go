@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"outcrop/gpu/compute"
 )
@@ -20,14 +21,17 @@ type hop struct {
 // shorter piece.
 const hopsEach = 3
 
-// newHop takes n bytes between two devices.
-func newHop(from, to *compute.Device, n int64) (*hop, error) {
-	both, err := compute.Share(n, from, to)
-	if err == nil {
-		return &hop{both[0], both[1], true}, nil
-	}
-	if !errors.Is(err, compute.ErrNotShared) {
-		return nil, err
+// newHop takes n bytes between two devices, one memory if share is set and they can.
+func newHop(from, to *compute.Device, n int64, share bool) (*hop, error) {
+	var err error
+	if share {
+		var both []*compute.Host
+		if both, err = compute.Share(n, from, to); err == nil {
+			return &hop{both[0], both[1], true}, nil
+		}
+		if !errors.Is(err, compute.ErrNotShared) {
+			return nil, err
+		}
 	}
 	h := &hop{}
 	if h.from, err = from.Host(n); err == nil {
@@ -55,6 +59,54 @@ func (h *hop) free() {
 	}
 }
 
+// probeBytes are copied to find out how fast memory is that two devices know.
+const probeBytes = 4 << 20
+
+// sluggish tells whether a device copies from or to memory that it shares at less
+// than half the speed of its own: a driver may know the memory, and go through a
+// buffer of its own all the same. What stands for a card has no link to measure.
+func (h *hop) sluggish(from, to *run) (bool, error) {
+	for _, x := range []struct {
+		dev *compute.Device
+		mem *compute.Host
+		buf *compute.Buffer // as long, and not in use yet
+	}{{from.dev, h.from, from.buf.x}, {to.dev, h.to, to.buf.x}} {
+		n := min(probeBytes, int64(len(x.mem.Bytes())))
+		if i := x.dev.Info(); i.CPU || i.Driver == "fake" || n < probeBytes {
+			continue
+		}
+		own, err := x.dev.Host(n)
+		if err != nil {
+			return false, err
+		}
+		var took [2]time.Duration
+		for k, mem := range []*compute.Host{x.mem, own} {
+			for run := range 5 {
+				begin := time.Now()
+				if err == nil {
+					err = x.dev.Do(func(q *compute.Queue) error {
+						if err := q.ReadHost(mem, 0, x.buf, 0, n); err != nil {
+							return err
+						}
+						return q.WriteHost(x.buf, 0, mem, 0, n)
+					})
+				}
+				if d := time.Since(begin); run == 0 || d < took[k] {
+					took[k] = d
+				}
+			}
+		}
+		own.Free()
+		if err != nil {
+			return false, err
+		}
+		if took[0] > 2*took[1] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // openHops takes what activations go through between the runs.
 func (c *cards) openHops() error {
 	if !c.flows() {
@@ -62,10 +114,24 @@ func (c *cards) openHops() error {
 	}
 	c.chain, c.giveUp = c.chains(), giveUp
 	for i, r := range c.runs[:len(c.runs)-1] {
-		for range hopsEach {
-			h, err := newHop(r.dev, c.runs[i+1].dev, 4*int64(r.buf.rows*c.m.spec.dim))
+		share, next := true, c.runs[i+1].dev
+		for len(r.hops) < hopsEach {
+			h, err := newHop(r.dev, next, 4*int64(r.buf.rows*c.m.spec.dim), share)
 			if err != nil {
 				return r.wrap(err)
+			}
+			if h.one && len(r.hops) == 0 {
+				slow, err := h.sluggish(r, c.runs[i+1])
+				if err != nil || slow {
+					h.free()
+				}
+				if err != nil {
+					return r.wrap(err)
+				}
+				if slow {
+					share = false
+					continue
+				}
 			}
 			r.hops = append(r.hops, h)
 		}
