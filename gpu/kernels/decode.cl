@@ -1,4 +1,4 @@
-// attend (attend.cl) on NVIDIA's matrix units, for caches of halves: the few query
+// attend (attend.cl) on NVIDIA's matrix units: the few query
 // rows of a key head's group are the rows of a product with 16 keys at a time. KD
 // and VD are multiples of 64; GH, at most 16, the rows of a work-group. Dimensions
 // and parts as attend's.
@@ -34,11 +34,41 @@
 #define ROOM RESULTS
 #endif
 
+// A value as a cache of halves gives it back.
 FN float half_and_back(float v) {
   ushort h;
   vstore_half(v, 0, (half *)&h);
   return half_bits(h);
 }
+
+// Eight values of a row of a cache on their way, and as halves.
+#ifdef KV_Q8
+#define KEPT(v) (v)
+typedef struct {
+  uint2 q;
+  ushort d;
+} eight;
+FN eight load_eight(CGLOBAL uchar *cache, ulong rows_all, int size, ulong row, int place) {
+  eight o;
+  o.q = ((CGLOBAL uint2 *)cache)[row * (size / 8) + place];
+  o.d = ((CGLOBAL ushort *)(cache + rows_all * size))[row * (size / 32) + place / 4];
+  return o;
+}
+FN uint4 halves_of(eight v) {
+  const uint d = v.d | (uint)v.d << 16, zero = 0x64806480; // 1024 + 128
+  uint h[4];
+  spread_bytes(v.q.x ^ 0x80808080, &h[0], &h[1]);
+  spread_bytes(v.q.y ^ 0x80808080, &h[2], &h[3]);
+#pragma unroll
+  for (int i = 0; i < 4; i++) h[i] = mul_halves(sub_halves(h[i], zero), d);
+  return (uint4)(h[0], h[1], h[2], h[3]);
+}
+#else
+#define KEPT(v) half_and_back(v)
+typedef uint4 eight;
+#define load_eight(cache, rows_all, size, row, place) ((CGLOBAL uint4 *)(cache))[(row) * ((size) / 8) + (place)]
+#define halves_of(v) (v)
+#endif
 
 // Where value d of a query lies: lane l/4's 16 bytes of a key are four pairs, two
 // for each of two products of 16 values.
@@ -175,21 +205,21 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
   if (window > 0) from = max(from, pos + row0 / group - window + 1);
   const int ends = fused && (split + 1) * chunk >= keys && split * chunk <= keys && (split == 0 || split * chunk < keys);
   const int turns = to > from ? (to - from + TAKERS * KEYS - 1) / (TAKERS * KEYS) : 0;
-  CGLOBAL uint4 *kc = (CGLOBAL uint4 *)kcache + (ulong)g * ctx * (KD / 8), *vc = (CGLOBAL uint4 *)vcache + (ulong)g * ctx * (VD / 8);
+  const ulong rows_all = (ulong)kvheads * ctx, head0 = (ulong)g * ctx; // rows of the caches
 
   // Of 16 keys from `base` on: this lane's piece lc of keys lr and lr + 8, and of
   // values 2*lc, 2*lc+1, and these + 8, the columns 64*i + 8*lr. Past the end the last row.
-  uint4 kr[2][KN], vr[4][VN];
+  eight kr[2][KN], vr[4][VN];
 #define BASE(turn) (from + ((turn) * TAKERS + taker) * KEYS)
-#define LOAD_KEYS(turn)                                                                     \
-  _Pragma("unroll") for (int t = 0; t < 2; t++) {                                           \
-    CGLOBAL uint4 *p = kc + (ulong)min(BASE(turn) + 8 * t + lr, to - 1) * (KD / 8) + lc;     \
-    _Pragma("unroll") for (int j = 0; j < KN; j++) kr[t][j] = p[4 * j];                     \
+#define LOAD_KEYS(turn)                                                                                              \
+  _Pragma("unroll") for (int t = 0; t < 2; t++) {                                                                    \
+    const ulong row = head0 + min(BASE(turn) + 8 * t + lr, to - 1);                                                  \
+    _Pragma("unroll") for (int j = 0; j < KN; j++) kr[t][j] = load_eight(kcache, rows_all, KD, row, 4 * j + lc);      \
   }
-#define LOAD_VALUES(turn)                                                                                           \
-  _Pragma("unroll") for (int t = 0; t < 4; t++) {                                                                   \
-    CGLOBAL uint4 *p = vc + (ulong)min(BASE(turn) + 2 * lc + t / 2 * 8 + t % 2, to - 1) * (VD / 8) + 8 * part0 + lr; \
-    _Pragma("unroll") for (int i = 0; i < VN; i++) vr[t][i] = p[8 * i];                                             \
+#define LOAD_VALUES(turn)                                                                                            \
+  _Pragma("unroll") for (int t = 0; t < 4; t++) {                                                                    \
+    const ulong row = head0 + min(BASE(turn) + 2 * lc + t / 2 * 8 + t % 2, to - 1);                                  \
+    _Pragma("unroll") for (int i = 0; i < VN; i++) vr[t][i] = load_eight(vcache, rows_all, VD, row, 8 * (part0 + i) + lr); \
   }
   if (turns > 0) {
     LOAD_KEYS(0)
@@ -228,19 +258,17 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
       ready(nk, 1, KD, newk + wave * KD, KD, nw, flags & HEAD_KNORM, eps, cs, rot, flags & HEAD_NEOX LANE_MEM);
 #pragma unroll
       for (int c = 0; c < VD / 32; c++) {
-        const float x = half_and_back(nv[c] * f);
-        if (wave == 1) {
-          newv[lane + 32 * c] = x;
-          if (row0 == 0) vstore_half(x, ((ulong)g * ctx + pos) * VD + lane + 32 * c, (GLOBAL half *)vcache);
-        }
+        if (wave == 1) newv[lane + 32 * c] = KEPT(nv[c] * f);
       }
+      WAVE_SYNC;
+      if (row0 == 0 && wave == 0) keep_row(kcache, head0 + pos, rows_all, newk, KD);
+      if (row0 == 0 && wave == 1) keep_row(vcache, head0 + pos, rows_all, newv, VD);
       float score[EACH];
 #pragma unroll
       for (int b = 0; b < EACH; b++) score[b] = 0;
 #pragma unroll
       for (int c = 0; c < KN; c++) {
-        const float x = half_and_back(newk[wave * KD + lane + 32 * c]);
-        if (wave == 0 && row0 == 0) vstore_half(x, ((ulong)g * ctx + pos) * KD + lane + 32 * c, (GLOBAL half *)kcache);
+        const float x = KEPT(newk[wave * KD + lane + 32 * c]);
 #pragma unroll
         for (int b = 0; b < EACH; b++) score[b] += x * lq[(wave * EACH + b) * KD + lane + 32 * c];
       }
@@ -291,14 +319,19 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
 #pragma unroll
       for (int k = 0; k < 4; k++) s[t][k] = 0;
 #pragma unroll
-    for (int j = 0; j < 2 * KN; j++)
+    for (int j = 0; j < KN; j++) {
+      const uint4 k0 = halves_of(kr[0][j]), k1 = halves_of(kr[1][j]);
 #pragma unroll
       for (int part = 0; part < 2; part++) {
         uint a[4];
-        QUERIES_AT(a, part, 2 * j);
-#pragma unroll
-        for (int t = 0; t < 2; t++) UNITS_MULTIPLY(s[t], a, word_of(kr[t][j / 2], 2 * (j % 2)), word_of(kr[t][j / 2], 2 * (j % 2) + 1));
+        QUERIES_AT(a, part, 4 * j);
+        UNITS_MULTIPLY(s[0], a, k0.x, k0.y);
+        UNITS_MULTIPLY(s[1], a, k1.x, k1.y);
+        QUERIES_AT(a, part, 4 * j + 2);
+        UNITS_MULTIPLY(s[0], a, k0.z, k0.w);
+        UNITS_MULTIPLY(s[1], a, k1.z, k1.w);
       }
+    }
     if (turn + 1 < turns) {
       LOAD_KEYS(turn + 1)
     }
@@ -334,7 +367,8 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
     }
     const uint a[4] = {two_halves(s[0][0], s[0][1]), two_halves(s[0][2], s[0][3]), two_halves(s[1][0], s[1][1]), two_halves(s[1][2], s[1][3])};
 #pragma unroll
-    for (int i = 0; i < VN; i++)
+    for (int i = 0; i < VN; i++) {
+      const uint4 v0 = halves_of(vr[0][i]), v1 = halves_of(vr[1][i]), v2 = halves_of(vr[2][i]), v3 = halves_of(vr[3][i]);
 #pragma unroll
       for (int e = 0; e < 8; e++) {
         float *c = acc[8 * i + e];
@@ -342,9 +376,10 @@ __kernel WAVED __attribute__((reqd_work_group_size(32 * AW, 1, 1))) void attend_
         c[1] *= f0;
         c[2] *= f1;
         c[3] *= f1;
-        const uint x = word_of(vr[0][i], e / 2), y = word_of(vr[1][i], e / 2), z = word_of(vr[2][i], e / 2), u = word_of(vr[3][i], e / 2);
+        const uint x = word_of(v0, e / 2), y = word_of(v1, e / 2), z = word_of(v2, e / 2), u = word_of(v3, e / 2);
         UNITS_MULTIPLY(c, a, e % 2 ? high_pair(x, y) : low_pair(x, y), e % 2 ? high_pair(z, u) : low_pair(z, u));
       }
+    }
     if (turn + 1 < turns) {
       LOAD_VALUES(turn + 1)
     }

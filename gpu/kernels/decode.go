@@ -2,16 +2,20 @@ package kernels
 
 import "fmt"
 
-// AttendUnits is Attend on NVIDIA's matrix units (compute capability 8.0), over
-// caches of halves, with heads whose sizes UnitsFit takes and at most 16 query rows
-// a work-group.
+// AttendUnits is Attend on NVIDIA's matrix units (compute capability 8.0), with
+// heads whose sizes UnitsFit takes and at most 16 query rows a work-group.
 func AttendUnits(a Attention) Module {
-	return Module{
+	m := Module{
 		Name:    fmt.Sprintf("attend_units_%d_%d_%d", a.Key, a.Value, a.Rows),
 		Text:    join("common.cl", "halves.cl", "heads.cl", "decode.cl"),
 		Waits:   true,
 		Defines: []string{fmt.Sprintf("KD=%d", a.Key), fmt.Sprintf("VD=%d", a.Value), fmt.Sprintf("GH=%d", a.Rows)},
 	}
+	if a.Q8 {
+		m.Name += "_q8"
+		m.Defines = append(m.Defines, "KV_Q8=1")
+	}
+	return m
 }
 
 // UnitsFit tells whether AttendUnits has room for heads of these sizes in registers.

@@ -81,12 +81,12 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 			m = kernels.FineFlash(h.Key, h.Value, h.Cap != 0)
 		}
 		s.try(m, "flash", &o.flash, true)
-		if kernels.UnitsFit(h.Key, h.Value) {
-			for o.unitRows = 1; o.unitRows < h.Query/h.KV && o.unitRows < 16; {
-				o.unitRows *= 2
-			}
-			s.try(kernels.AttendUnits(kernels.Attention{Key: h.Key, Value: h.Value, Rows: o.unitRows}), "attend_units", &o.units, true)
+	}
+	if s.flashUnits && kernels.UnitsFit(h.Key, h.Value) {
+		for o.unitRows = 1; o.unitRows < h.Query/h.KV && o.unitRows < 16; {
+			o.unitRows *= 2
 		}
+		s.try(kernels.AttendUnits(kernels.Attention{Key: h.Key, Value: h.Value, Rows: o.unitRows, Q8: h.Q8}), "attend_units", &o.units, false)
 	}
 	s.try(kernels.Many(), "join_rows", &o.rowsOf, false)
 	return o, nil

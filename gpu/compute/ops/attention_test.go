@@ -112,6 +112,7 @@ func testAttentions(t *testing.T, b *bench) {
 		{ops.Heads{Query: 4, KV: 2, Key: 24, Value: 40, Rot: 8}, false, false},
 		{ops.Heads{Query: 4, KV: 2, Key: 64, Value: 64, Rot: 64, Scale: 1}, false, false},
 		{ops.Heads{Query: 12, KV: 1, Key: 256, Value: 256, Rot: 64, Neox: true, Gated: true, Window: 90}, true, true},
+		{ops.Heads{Query: 6, KV: 2, Key: 128, Value: 128, Rot: 128, Neox: true, NormV: true, Q8: true}, true, false},
 	} {
 		if n >= attentionCases {
 			break
