@@ -137,7 +137,7 @@ func (p *cardPage) runsOn() {
 	chip := widget.NewChip("card", words, true, nil)
 	chip.Tip = tr("Where this pack runs; remembered for it")
 	chip.OnTapped = func() { p.a.menu(chip, p.a.deviceMenu(e)...) }
-	p.body.Add(widget.H(8, widget.NewText(tr("%s runs on", e.Name)), chip, widget.Flex(widget.NewNote(p.runsNow(e.Name)))))
+	p.body.Add(widget.H(8, widget.NewText(tr("%s runs on", middleCut(e.Name, 40))), chip, widget.Flex(widget.NewNote(p.runsNow(e.Name)))))
 }
 
 // runsNow says where the pack runs now, when it does.
