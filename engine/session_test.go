@@ -340,6 +340,39 @@ func TestCacheKinds(t *testing.T) {
 	}
 }
 
+// TestCacheKindsEverywhere: caches in few bits serve heads padded to groups, keys
+// that are values as well, windows that begin amid a slab and chosen cells: logits
+// stay near those with a cache of floats, and are the same bits for a few tokens alone.
+func TestCacheKindsEverywhere(t *testing.T) {
+	for _, name := range []string{"llama-ropefreqs", "deepseek2-yarn", "gpt-oss-mxfp4", "qwen4exp", "qwen3moe", "qwen35-nextn"} {
+		ids := bytesOf(strings.Repeat("windows, cells and keys; ", 15))
+		var want []float32
+		for _, c := range []struct {
+			kv    string
+			limit float64
+		}{{"f32", 0}, {"q8", 0.1}, {"q4", 0.4}} {
+			m := load(t, fixturePath(name), Options{Threads: 2, KV: c.kv, Context: 512})
+			got, err := session(t, m).Logits(context.Background(), ids)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if want == nil {
+				want = got
+			}
+			s := session(t, m)
+			if _, err := s.Logits(context.Background(), ids[:len(ids)-3]); err != nil {
+				t.Fatal(name, err)
+			}
+			if few, err := s.Logits(context.Background(), ids); err != nil || !slices.Equal(few, got) {
+				t.Errorf("%s, cache %s: the last three tokens by themselves give other logits: %v", name, c.kv, err)
+			}
+			if d := relative(got, want); !(d <= c.limit) {
+				t.Errorf("%s, cache %s: %.2e away from f32, limit %.0e", name, c.kv, d, c.limit)
+			}
+		}
+	}
+}
+
 // TestNoAllocation: a decoded token allocates nothing, with experts, delta nets,
 // windows and sinks, and with drafts by the pack's own block.
 func TestNoAllocation(t *testing.T) {
