@@ -51,6 +51,11 @@ func TestCardFlags(t *testing.T) {
 	}{
 		{loadFlags{cardFlags: cardFlags{split: "3,1"}}, "none is named: add --cards"},
 		{loadFlags{device: "cpu", cardFlags: cardFlags{split: "3,1"}}, "none is named: add --cards"},
+		{loadFlags{threads: 4097}, "--threads is 4097, want 0 to 4096"},
+		{loadFlags{chunk: 65537}, "--chunk is 65537, want 0 to 65536"},
+		{loadFlags{threads: 4096, chunk: 65536, kv: "q4", draft: "lookup"}, ""},
+		{loadFlags{kv: "f99"}, "--kv f99: want one of [f16 f32 q8 q4]"},
+		{loadFlags{draft: "foo"}, "--draft foo: want one of [auto mtp lookup off]"},
 		{loadFlags{device: "cpu", cardFlags: cardFlags{vram: "8GB"}}, "none is named: add --cards"},
 		{loadFlags{device: "auto", cardFlags: cardFlags{split: "3,1", vram: "8GB"}}, ""},
 		{loadFlags{device: "cuda:0,cuda:1", cardFlags: cardFlags{split: "3,1"}}, ""},
@@ -104,6 +109,9 @@ func TestPlanCards(t *testing.T) {
 	if code, text = plan("--cards", "0000:99:00.0"); code != 1 || !strings.Contains(text, "no card at 0000:99:00.0; found") {
 		t.Errorf("a card that is not there: %d\n%s", code, text)
 	}
+	if code, text = plan("--context", "4096"); code != 1 || !strings.Contains(text, "context 4096 asked, the model was trained for 1 to 2048") {
+		t.Errorf("a context that no engine takes: %d\n%s", code, text)
+	}
 }
 
 // TestCardsStayVisible: the engine's environment hides no card that was named.
@@ -125,5 +133,21 @@ func TestCardsStayVisible(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: the mask is %q, want %q", device, got, want)
 		}
+	}
+}
+
+// What cannot be measured, as a disk with a file of 11 MiB, is named, and the plan
+// is made all the same.
+func TestPlanMeasures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the processor")
+	}
+	t.Setenv("OUTCROP_HOME", t.TempDir())
+	t.Setenv("OCL_ICD_VENDORS", t.TempDir()) // no driver: the processor alone
+	var out, errs strings.Builder
+	code := Main(t.Context(), Program{Out: &out, Err: &errs, In: strings.NewReader(""), Catalog: catalog.At(t.TempDir(), t.TempDir())}, []string{"plan", "starter", "--measure"})
+	if code != 0 || !strings.Contains(errs.String(), "measure the disk: ") || !strings.Contains(out.String(), "weights on the CPU: ") ||
+		!strings.Contains(out.String(), "measured here") || strings.Contains(out.String(), "--measure does it now") {
+		t.Errorf("%d\n%s%s", code, out.String(), errs.String())
 	}
 }

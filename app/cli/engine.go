@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,20 @@ func (l *loadFlags) check(c *cobra.Command) error {
 	for name, n := range map[string]int{"threads": l.threads, "context": l.context, "chunk": l.chunk} {
 		if n < 0 {
 			return usage(c, "--%s is %d, want 0 or more", name, n)
+		}
+	}
+	if l.threads > 4096 { // as engine.Load
+		return usage(c, "--threads is %d, want 0 to 4096", l.threads)
+	}
+	if l.chunk > 1<<16 {
+		return usage(c, "--chunk is %d, want 0 to %d", l.chunk, 1<<16)
+	}
+	for _, x := range []struct {
+		flag, value string
+		known       []string
+	}{{"kv", l.kv, []string{"f16", "f32", "q8", "q4"}}, {"draft", l.draft, []string{"auto", "mtp", "lookup", "off"}}} {
+		if x.value != "" && !slices.Contains(x.known, x.value) {
+			return usage(c, "--%s %s: want one of %v", x.flag, x.value, x.known)
 		}
 	}
 	if l.expertRAM < -1 {

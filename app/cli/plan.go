@@ -49,8 +49,11 @@ func (p *Program) planCommand() *cobra.Command {
 				tell := p.progress()
 				err := serve.Measure(c.Context(), s, true, func(what string) { tell("measuring "+what, 0, 0) })
 				tell("", 0, 0)
-				if err != nil {
+				switch {
+				case c.Context().Err() != nil || !s.Here:
 					return err
+				case err != nil: // the rest was measured, and the plan is of use without
+					fmt.Fprintln(p.Err, "outcrop:", err)
 				}
 			}
 			w.Context, w.KV, w.Chunk, w.NoDraft = l.context, l.kv, l.chunk, w.NoDraft || l.draft == "off"
@@ -68,7 +71,7 @@ func (p *Program) planCommand() *cobra.Command {
 				return p.printJSON(pl)
 			}
 			p.printPlan(pl)
-			p.printRates(pl, s)
+			p.printRates(pl, s, measure)
 			notes, err := pack.OnCPU()
 			if err != nil {
 				return err
@@ -103,14 +106,15 @@ func site(root, device string) (serve.Site, error) {
 	return serve.Site{Machine: m, Readings: readings, Threads: max(m.Host.CPU.Cores, 1), Device: device}, err
 }
 
-// printRates says how fast the machine is known to be.
-func (p *Program) printRates(pl plan.Plan, s serve.Site) {
+// printRates says how fast the machine is known to be, and what could be measured
+// where that was not just tried.
+func (p *Program) printRates(pl plan.Plan, s serve.Site, tried bool) {
 	c := p.paint(p.Out)
 	fmt.Fprintln(p.Out, "\n"+c.bold("Rates"))
 	for _, t := range pl.Rates {
 		fmt.Fprintln(p.Out, "  "+t)
 	}
-	if left := serve.Unmeasured(s); s.Here && len(left) > 0 {
+	if left := serve.Unmeasured(s); s.Here && !tried && len(left) > 0 {
 		fmt.Fprintln(p.Out, "  not measured yet: "+strings.Join(left, ", ")+"; --measure does it now")
 	}
 }
@@ -155,7 +159,7 @@ func (p *Program) printPlan(pl plan.Plan) {
 	bar("RAM", pl.RAM)
 	bar("File", pl.File)
 	for _, s := range pl.Short {
-		fmt.Fprintln(p.Out, "\n"+c.bad(fmt.Sprintf("%s is short of %s: %s", s.Where, size(s.Bytes), s.Why)))
+		fmt.Fprintln(p.Out, "\n"+c.bad(s.String()))
 	}
 	list := func(name string, items []string) {
 		if len(items) > 0 {

@@ -226,6 +226,7 @@ var kvBytes = map[string]float64{"f32": 4, "f16": 2, "q8": 1 + 2.0/64, "q4": 0.5
 
 // check refuses facts that no machine or pack can have.
 func check(p Pack, m Machine, w Wishes) error {
+	const maxChunk = 1 << 16 // as engine.Load
 	if len(p.Layers) == 0 {
 		return fmt.Errorf("plan %s: the pack has no layers", p.Name)
 	}
@@ -239,6 +240,9 @@ func check(p Pack, m Machine, w Wishes) error {
 	}
 	if w.Context < 0 || w.Chunk < 0 || w.RAMFloor < 0 || w.VRAMReserve < 0 || w.VRAMCap < 0 || w.RAMCap < 0 {
 		return fmt.Errorf("plan %s: context, chunk, floor, reserve and limits cannot be negative", p.Name)
+	}
+	if w.Chunk > maxChunk {
+		return fmt.Errorf("plan %s: a chunk of %d asked, 1 to %d are possible", p.Name, w.Chunk, maxChunk)
 	}
 	for _, n := range w.VRAMCaps {
 		if n < 0 {

@@ -82,7 +82,7 @@ func choose(p Pack, m Machine, w Wishes) (best Plan, others []Plan) {
 		if w.OnCards && onCard(a) != onCard(b) {
 			return onCard(a)
 		}
-		return middle(a.Speed) > middle(b.Speed)*1.02
+		return a.Speed.middle > b.Speed.middle*1.02
 	})
 	return tried[0], tried[1:]
 }
@@ -102,8 +102,6 @@ func missing(p Plan) (n int64) {
 	}
 	return n
 }
-
-func middle(s Speed) float64 { return s.DecodeLow + s.DecodeHigh }
 
 // skip leaves out placements that differ from another one in nothing: a dense
 // pack has no experts to put elsewhere, so of the mixed placements it has one.
@@ -126,9 +124,9 @@ func lost(o, best Plan, asked bool) string {
 		return fmt.Sprintf("%s short of %s: %s", size(s.Bytes), s.Where, s.Why)
 	case !best.Fits:
 		return fmt.Sprintf("it would fit, but another one is asked for: %s", tokS(o.Speed))
-	case middle(o.Speed) < middle(best.Speed):
+	case o.Speed.middle < best.Speed.middle:
 		return fmt.Sprintf("slower: %s against %s", tokS(o.Speed), tokS(best.Speed))
-	case asked && middle(o.Speed) > middle(best.Speed)*1.02:
+	case asked && o.Speed.middle > best.Speed.middle*1.02:
 		return fmt.Sprintf("faster, but another one is asked for: %s against %s", tokS(o.Speed), tokS(best.Speed))
 	}
 	if o.Placement == AllFile || o.Placement == VRAMFile {
@@ -147,9 +145,6 @@ func reasons(p Pack, m Machine, w Wishes, best Plan) (out []string) {
 		out = append(out, fmt.Sprintf("%s of weights that every token needs, %s of experts", size(dense), size(experts)))
 	} else {
 		out = append(out, fmt.Sprintf("%s of weights, all needed for every token", size(dense)))
-	}
-	if p.Trained > 0 && w.Context > p.Trained {
-		out = append(out, fmt.Sprintf("a context of %d was asked for; the model was trained for %d and may ramble beyond", w.Context, p.Trained))
 	}
 	for i, c := range best.Cards {
 		n, name := 0, c.Name

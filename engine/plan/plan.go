@@ -1,5 +1,7 @@
 package plan
 
+import "fmt"
+
 // Plan says where everything lives. Bytes and tokens unless said otherwise.
 type Plan struct {
 	Pack      string    `json:"pack"`
@@ -74,6 +76,11 @@ type Speed struct {
 	PrefillHigh float64 `json:"prefill_high"`
 	Terms       []Term  `json:"terms"`
 	Measured    bool    `json:"measured"` // all rates behind it were measured here
+
+	// The middle of decode's range without what a rate that is not measured adds
+	// to either end: plans are compared by it, so that one is not better for being
+	// less well known.
+	middle float64
 }
 
 // Term is a part of the time of one token, at the slow end of the range.
@@ -88,6 +95,14 @@ type Short struct {
 	Where string `json:"where"` // "VRAM of PCI", "RAM"
 	Bytes int64  `json:"bytes"`
 	Why   string `json:"why"`
+}
+
+// String says it in words. Of what is not there at all, nothing is short.
+func (s Short) String() string {
+	if s.Bytes == 0 {
+		return s.Where + ": " + s.Why
+	}
+	return fmt.Sprintf("%s is short of %s (%s)", s.Where, size(s.Bytes), s.Why)
 }
 
 // Alternative is a placement that lost.

@@ -96,8 +96,9 @@ func (b *builder) speed() {
 	if b.pl.Draft {
 		gain = draftGain
 	}
-	s.DecodeLow = round(0.75 / slow.total() / widen)
-	s.DecodeHigh = round(gain * 0.95 / fast.total() * widen)
+	low, high := 0.75/slow.total(), gain*0.95/fast.total()
+	s.DecodeLow, s.DecodeHigh = round(low/widen), round(high*widen)
+	s.middle = round(low) + round(high)
 	p := b.prompt(&s.Measured)
 	s.PrefillLow, s.PrefillHigh = round(0.5/p/widen), round(1.1/p*widen)
 	s.Terms = b.terms(slow)
@@ -124,8 +125,9 @@ func (b *builder) token(exp float64, measured *bool) (t tally) {
 		used := float64(l.Used) * float64(l.Expert)
 		if pl.Card < 0 {
 			t.cpu += (base + used) / cpu
-			if pl.File > 0 || b.pl.Placement == AllFile {
-				t.disk += (denseMissing*float64(l.Dense) + missing*used) / b.m.DiskRandom.or(guessRandom, measured)
+			// A rate that nothing hangs on is not a guess behind the answer.
+			if absent := denseMissing*float64(l.Dense) + missing*used; absent > 0 && (pl.File > 0 || b.pl.Placement == AllFile) {
+				t.disk += absent / b.m.DiskRandom.or(guessRandom, measured)
 			}
 			continue
 		}
@@ -138,7 +140,9 @@ func (b *builder) token(exp float64, measured *bool) (t tally) {
 			case b.pl.Placement == VRAMPinned:
 				t.link += miss / c.HostToDevice.or(guessLink, measured)
 			case pl.File > 0:
-				t.disk += missing * miss / b.m.DiskRandom.or(guessRandom, measured)
+				if missing > 0 {
+					t.disk += missing * miss / b.m.DiskRandom.or(guessRandom, measured)
+				}
 				t.cpu += miss / cpu
 				t.hand += c.handOff()
 			default:
@@ -222,7 +226,7 @@ func (b *builder) prompt(measured *bool) float64 {
 				*t += out/(cpu*batchGainCPU) + touched/cpu/chunk
 			}
 		}
-		if pl.File > 0 {
+		if pl.File > 0 && absent > 0 {
 			*t += touched * absent / b.m.DiskStream.or(guessStream, measured) / chunk
 		}
 	}

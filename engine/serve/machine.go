@@ -227,6 +227,9 @@ func PlanFor(p *engine.Pack, s Site, profile string, w plan.Wishes) (plan.Plan, 
 	if err != nil {
 		return plan.Plan{}, plan.Machine{}, err
 	}
+	if facts.Trained > 0 && w.Context > facts.Trained { // as engine.Load
+		return plan.Plan{}, plan.Machine{}, fmt.Errorf("plan %s: context %d asked, the model was trained for 1 to %d", p.Name, w.Context, facts.Trained)
+	}
 	if profile != "" {
 		// Without one, experts count as used alike.
 		_ = p.UseProfile(&facts, profile)
@@ -248,7 +251,7 @@ func PlanFor(p *engine.Pack, s Site, profile string, w plan.Wishes) (plan.Plan, 
 // shortWords says what is missing and what would help.
 func shortWords(pl plan.Plan) (short, help []string) {
 	for _, s := range pl.Short {
-		short = append(short, fmt.Sprintf("%s is short of %d MiB (%s)", s.Where, s.Bytes>>20, s.Why))
+		short = append(short, s.String())
 	}
 	for _, r := range pl.Remedies {
 		help = append(help, "would fit: "+r.Text)
@@ -270,7 +273,13 @@ func planNotes(pl plan.Plan) (notes []string) {
 		routed = routed || l.File > 0
 	}
 	if routed && (pl.Placement == plan.AllFile || pl.Placement == plan.VRAMFile) {
-		notes = append(notes, "the pack is bigger than the RAM that is free, so experts are read from the file as they are wanted")
+		why := "the pack is bigger than the RAM that is free, so "
+		for _, a := range pl.Alternatives {
+			if a.Placement == plan.AllRAM && a.Fits {
+				why = "" // it would fit, and this was wanted or is quicker
+			}
+		}
+		notes = append(notes, why+"experts are read from the file as they are wanted")
 	}
 	return notes
 }
