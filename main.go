@@ -12,14 +12,13 @@ import (
 	"outcrop/app/cli"
 	"outcrop/app/desktop"
 	"outcrop/gpu"
-	"outcrop/gpu/compute"
 )
 
 // version is set by the Makefile: -ldflags "-X main.version=...".
 var version = ""
 
 func main() {
-	if gpu.HelperMain(os.Args) || compute.HelperMain(os.Args) { // this process helps another
+	if gpu.HelperMain(os.Args) { // this process is a sensor helper of another
 		return
 	}
 	os.Exit(cli.Main(context.Background(), cli.Program{

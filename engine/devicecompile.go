@@ -5,7 +5,6 @@ import "outcrop/gpu/compute/ops"
 // compile has compilers start with what every layer of the run needs; they work while
 // weights are copied.
 func (r *run) compile(o *Options) (err error) {
-	r.dev.KeepFree(r.toTake(o))
 	if r.set, err = ops.New(r.dev); err != nil {
 		return err
 	}
@@ -34,29 +33,17 @@ func (r *run) compile(o *Options) (err error) {
 	return err
 }
 
-// weightBytes are those of the run on the device; experts: with the routed ones.
-func (r *run) weightBytes(experts bool) (need int64) {
+// weightBytes are those of the run on the device.
+func (r *run) weightBytes() (need int64) {
 	m := r.c.m
 	for il := r.lo; il < r.hi; il++ {
 		n := m.cardNeed(il)
-		need += n.weights
-		if experts {
-			need += n.experts
-		}
+		need += n.weights + n.experts
 	}
 	if r.last {
 		need += m.output.bytes()
 	}
 	return need
-}
-
-// toTake is about what the run and one session will hold of the device.
-func (r *run) toTake(o *Options) int64 {
-	n := r.weightBytes(!r.c.experts) + o.SlotBytes + r.c.m.scratchNeed(r.c.experts)
-	for il := r.lo; il < r.hi; il++ {
-		n += r.c.m.cardNeed(il).cache
-	}
-	return n + n/16
 }
 
 // heads is the shape of a layer's attention.

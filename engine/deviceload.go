@@ -95,7 +95,7 @@ func (r *run) load(ctx context.Context, o *Options) error {
 		return err
 	}
 	const chunk = 64 << 20
-	need := r.weightBytes(true)
+	need := r.weightBytes()
 	// A small model takes little of a card that may use little; norms and biases come on top.
 	r.arena = r.dev.Arena(min(chunk, need+need/16+64<<10, r.dev.MaxBuffer()))
 	ld := &loader{r: r}

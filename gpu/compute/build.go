@@ -142,16 +142,6 @@ func (d *Device) aside(fn func() error) (err error) {
 	})
 }
 
-// KeepFree says how many bytes of the device's memory the caller is about to take:
-// compilers, which may want memory of their own for a moment, leave them.
-func (d *Device) KeepFree(n int64) { d.wants.Store(d.used.Load() + n) }
-
-// keep is what is left of KeepFree's bytes to be taken.
-func (d *Device) keep() int64 { return max(d.wants.Load()-d.used.Load(), 0) }
-
-// abandoner is a backend that can end compilers in the middle of their work.
-type abandoner interface{ abandon() }
-
 // stop drops what has not begun, and gives a channel that is closed when what has
 // begun has ended.
 func (b *builder) stop() <-chan struct{} {
@@ -164,9 +154,6 @@ func (b *builder) stop() <-chan struct{} {
 		b.queue[u] = nil
 	}
 	if !b.stopped {
-		if a, ok := b.dev.back.(abandoner); ok {
-			a.abandon()
-		}
 		b.stopped, b.idle = true, make(chan struct{})
 		if b.running[Now]+b.running[Later] == 0 {
 			close(b.idle)

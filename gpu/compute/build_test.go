@@ -180,21 +180,3 @@ func TestBuildLimit(t *testing.T) {
 		t.Errorf("a compiler without end: %v, want ErrHung and the module", err)
 	}
 }
-
-// TestKeepFree: what the caller is about to take counts until it has taken it.
-func TestKeepFree(t *testing.T) {
-	d := fakeDevice(t, &Fake{}, Options{})
-	take := func(n int64) {
-		if _, err := d.Alloc(n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	take(1000)
-	d.KeepFree(5000)
-	for _, want := range []int64{5000, 2000, 0} {
-		if n := d.opts.keep(); n != want {
-			t.Errorf("%d bytes are kept free, want %d", n, want)
-		}
-		take(3000)
-	}
-}

@@ -103,8 +103,6 @@ type Options struct {
 	// Skip leaves the launches of a kernel out when it says so, for measurements of
 	// what each is worth. nil: none.
 	Skip func(kernel string) bool
-
-	keep func() int64 // of Device
 }
 
 func (o Options) defaults() Options {

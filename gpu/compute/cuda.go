@@ -15,8 +15,8 @@ import (
 )
 
 // CUDA is the driver for NVIDIA cards: the driver API alone, no toolkit.
-// Kernels are the OpenCL text, made to PTX by NVIDIA's own OpenCL compiler, or
-// ahead of time where that is not installed.
+// Kernels are the OpenCL text, made to PTX ahead of time, or by NVIDIA's own OpenCL
+// compiler those that were not.
 func CUDA() Driver { return cudaDriver{} }
 
 type cudaDriver struct{}
@@ -114,7 +114,6 @@ func (cudaDriver) open(i Info, o Options) (backend, error) {
 	if code := cu.ctxSet(b.ctx); code != 0 {
 		return nil, fail("cuCtxSetCurrent", code)
 	}
-	b.copies = newAssemblers(b.startCopy, cu.link, b.copiesAllowed)
 	const nonBlocking = 1
 	if code := cu.streamCreate(&b.stream, nonBlocking); code != 0 {
 		return nil, fail("cuStreamCreate", code)
@@ -136,7 +135,6 @@ type cudaBackend struct {
 	ctx, stream uintptr
 	events      [2]uintptr
 	marked      [2]bool
-	copies      *assemblers
 	bridge      sync.Once
 	compiler    *openclBackend // NVIDIA's OpenCL, for PTX; nil until needed
 	noCompiler  error
@@ -260,7 +258,8 @@ func (b *cudaBackend) attach() (func(), error) {
 // build makes machine code of a module and loads it.
 func (b *cudaBackend) build(src source) (handle, error) {
 	options := src.options()
-	key := cacheKey("cubin", b.info, src.text(), options)
+	made := kernels.Built(src.Module, kernels.PTXOptions)
+	key := cacheKey("cubin", b.info, src.text(), options, made, os.Getenv(CompilerVariable))
 	if code := readCache(src.cache, key); code != nil {
 		if m, err := b.load(code); err == nil {
 			return m, nil
@@ -271,8 +270,8 @@ func (b *cudaBackend) build(src source) (handle, error) {
 		return 0, err
 	}
 	if b.cu.links != nil {
-		code, err := b.copies.assemble(ptx)
-		if errors.Is(err, ErrBuild) || errors.Is(err, ErrClosed) {
+		code, err := b.cu.link(ptx)
+		if errors.Is(err, ErrBuild) {
 			return 0, err
 		}
 		if err == nil {
@@ -318,33 +317,6 @@ func (b *cudaBackend) ptx(src source, options string) ([]byte, error) {
 // CompilerVariable, set to opencl, has CUDA take its kernels from NVIDIA's OpenCL compiler
 // even where they are embedded, to compare the two.
 const CompilerVariable = "OUTCROP_GPU_COMPILER"
-
-// abandon ends what makes machine code beside the device, as the device is closed.
-func (b *cudaBackend) abandon() { b.copies.close() }
-
-// copiesAllowed is how many copies of the program may assemble: one for a processor,
-// and a context of each must fit beside what the caller is about to take.
-func (b *cudaBackend) copiesAllowed() int {
-	n := min(runtime.GOMAXPROCS(0)-1, 8)
-	if free, _, known := b.memory(); known {
-		n = min(n, int((free-b.opts.keep())/helperRoom))
-	}
-	return max(n, 0)
-}
-
-func (b *cudaBackend) startCopy() (*assembler, error) {
-	helperStart.Lock()
-	command := helperStart.command
-	helperStart.Unlock()
-	if command == nil {
-		return nil, errors.New("this program does not assemble in other processes")
-	}
-	c := command(b.info.Index)
-	if c == nil {
-		return nil, errors.New("the path of this program is not known")
-	}
-	return startAssembler(c)
-}
 
 var envRegister = regexp.MustCompile(`%envreg(\d+)`)
 
@@ -575,7 +547,6 @@ func (b *cudaBackend) unrecord(h handle) {
 }
 
 func (b *cudaBackend) close() {
-	b.copies.close()
 	if b.compiler != nil {
 		b.compiler.close()
 	}

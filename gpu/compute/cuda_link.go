@@ -7,8 +7,9 @@ import (
 )
 
 // cudaLinker is the part of the driver API that makes machine code without
-// loading it, so that it can be kept and can be made by another process. Drivers
-// without it load PTX and keep machine code themselves.
+// loading it. It works on as many threads as ask, where loading PTX makes one module
+// at a time of a process (11 modules on an H200: 1.0 s and 3.8 s), and what it makes
+// can be kept. Drivers without it load PTX and keep machine code themselves.
 type cudaLinker struct {
 	create   func(n uint32, options *int32, values *uintptr, state *uintptr) int32
 	add      func(state uintptr, kind int32, data unsafe.Pointer, size uintptr, name string, n uint32, options *int32, values *uintptr) int32
@@ -62,25 +63,4 @@ func (c *cudaAPI) link(ptx []byte) ([]byte, error) {
 		return nil, fail("cuLinkComplete", code)
 	}
 	return append([]byte(nil), foreign(at, int64(size))...), nil // the driver's goes with state
-}
-
-// openLinker makes a context on a device, for link on this thread.
-func openLinker(device int) (func(ptx []byte) ([]byte, error), error) {
-	c, err := loadCUDA()
-	if err != nil {
-		return nil, err
-	}
-	runtime.LockOSThread() // for good: contexts belong to threads
-	var dev int32
-	var ctx uintptr
-	if code := c.deviceGet(&dev, int32(device)); code != 0 {
-		return nil, c.status("cuDeviceGet", code)
-	}
-	if code := c.ctxRetain(&ctx, dev); code != 0 {
-		return nil, c.status("cuDevicePrimaryCtxRetain", code)
-	}
-	if code := c.ctxSet(ctx); code != 0 {
-		return nil, c.status("cuCtxSetCurrent", code)
-	}
-	return c.link, nil
 }

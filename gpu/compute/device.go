@@ -31,7 +31,6 @@ type Device struct {
 	waited  atomic.Int64 // how often it has
 
 	used   atomic.Int64
-	wants  atomic.Int64 // of used, as KeepFree was told
 	pinned atomic.Int64
 	limit  atomic.Int64 // bytes of device memory that may be used, 0: all
 	queue  Queue
@@ -57,7 +56,6 @@ func Open(drv Driver, i Info, o Options) (*Device, error) {
 		bases: map[*base]struct{}{}, hosts: map[*Host]struct{}{}, seqs: map[*Sequence]struct{}{},
 	}
 	d.queue.dev = d
-	d.opts.keep = d.keep
 	d.builder.dev, d.builder.most = d, builders(i, d.opts)
 	sweepCache(d.opts.Cache)
 	go d.loop()
