@@ -33,6 +33,7 @@ type Attention struct {
 	flash    *compute.Kernel // nil: not for this card or shape
 	units    *compute.Kernel // attend on matrix units; nil: the same
 	unitRows int             // query rows of a work-group of it
+	many     *compute.Kernel // units with manyRows, for several tokens; nil: the same
 	rowsOf   *compute.Kernel // join for many tokens; nil: there is no compiler
 }
 
@@ -83,10 +84,15 @@ func (s *Set) Attention(h Heads) (*Attention, error) {
 		s.try(m, "flash", &o.flash, true)
 	}
 	if s.flashUnits && kernels.UnitsFit(h.Key, h.Value) {
-		for o.unitRows = 1; o.unitRows < h.Query/h.KV && o.unitRows < 16; {
+		for o.unitRows = 1; o.unitRows < h.Query/h.KV && o.unitRows < manyRows; {
 			o.unitRows *= 2
 		}
-		s.try(kernels.AttendUnits(kernels.Attention{Key: h.Key, Value: h.Value, Rows: o.unitRows, Q8: h.Q8}), "attend_units", &o.units, false)
+		m := kernels.Attention{Key: h.Key, Value: h.Value, Rows: o.unitRows, Q8: h.Q8}
+		s.try(kernels.AttendUnits(m), "attend_units", &o.units, false)
+		if m.Rows < manyRows {
+			m.Rows = manyRows
+			s.try(kernels.AttendUnits(m), "attend_units", &o.many, false)
+		}
 	}
 	s.try(kernels.Many(), "join_rows", &o.rowsOf, false)
 	return o, nil
@@ -129,6 +135,20 @@ func (o *Attention) PartsBytes(tokens, splits int) int64 {
 // maxSplits is what join.cl has room for.
 const maxSplits = 64
 
+// manyRows is the most query rows that a product takes.
+const manyRows = 16
+
+// onUnits gives the kernel on matrix units for a step and its query rows; 0: there is none.
+func (o *Attention) onUnits(tokens int) (*compute.Kernel, int) {
+	switch {
+	case o.many != nil && tokens > 1:
+		return o.many, manyRows
+	case o.units != nil:
+		return o.units, o.unitRows
+	}
+	return nil, 0
+}
+
 // Splits suggests into how many parts a context of n positions is cut for a step
 // of tokens tokens, so that the card is filled.
 func (o *Attention) Splits(n, tokens int) int {
@@ -137,12 +157,12 @@ func (o *Attention) Splits(n, tokens int) int {
 		return 1
 	}
 	units := max(o.set.dev.Info().Units, 1)
-	if o.units != nil {
+	if _, rows := o.onUnits(tokens); rows > 0 {
 		turn := 64 // keys that a work-group takes at once
 		if h.Value > 128 {
 			turn = 32
 		}
-		groups := h.KV * up(tokens*h.Query/h.KV, o.unitRows)
+		groups := h.KV * up(tokens*h.Query/h.KV, rows)
 		return max(1, min(up(n, turn), up(2*units, groups), maxSplits))
 	}
 	groups := h.KV * up(tokens*h.Query/h.KV, o.rows)
@@ -213,8 +233,8 @@ func (o *Attention) Run(q *compute.Queue, r *Rows, s *Step) error {
 		return o.join(q, r, s)
 	}
 	k, rows, waves := o.attend, o.rows, 4*set.lanes
-	if o.units != nil {
-		k, rows = o.units, o.unitRows
+	if unit, n := o.onUnits(s.Tokens); n > 0 {
+		k, rows = unit, n
 	}
 	err := q.Launch(k, compute.Dim{X: s.Splits, Y: h.KV, Z: up(s.Tokens*h.Query/h.KV, rows)}, compute.Dim{X: waves},
 		compute.Mem(s.Q), compute.Int(s.LdQ), compute.Int(o.step()), compute.Mem(s.K), compute.Mem(s.V),
