@@ -258,7 +258,7 @@ func (b *cudaBackend) attach() (func(), error) {
 // build makes machine code of a module and loads it.
 func (b *cudaBackend) build(src source) (handle, error) {
 	options := src.options()
-	made := kernels.Built(src.Module, kernels.PTXOptions)
+	made := kernels.Built(kernels.Ahead(src.Module), kernels.PTXOptions)
 	key := cacheKey("cubin", b.info, src.text(), options, made, os.Getenv(CompilerVariable))
 	if code := readCache(src.cache, key); code != nil {
 		if m, err := b.load(code); err == nil {

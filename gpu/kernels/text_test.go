@@ -98,6 +98,9 @@ func TestPTX(t *testing.T) {
 					t.Errorf("%s for %d lacks %q", m.Name, capability, want)
 				}
 			}
+			if n := strings.Count(string(b), "div.rn.f32"); n > 0 {
+				t.Errorf("%s for %d has %d divisions by a loop", m.Name, capability, n)
+			}
 			if n := strings.Count(string(b), "griddepcontrol.wait;"); (n > 0) != (capability >= 90) {
 				t.Errorf("%s for %d waits for the launch before in %d places", m.Name, capability, n)
 			}

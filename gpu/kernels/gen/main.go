@@ -66,7 +66,11 @@ func run(spirv, ptx, text, only, device string) error {
 		for _, m := range kernels.Units() {
 			units[m.Name] = true
 		}
-		return archive(ptx, begin(append(kernels.All(32), kernels.Units()...)), kernels.PTXOptions, func(tmp string, m kernels.Module) ([]byte, error) {
+		list := begin(append(kernels.All(32), kernels.Units()...))
+		for i := range list {
+			list[i] = kernels.Ahead(list[i])
+		}
+		return archive(ptx, list, kernels.PTXOptions, func(tmp string, m kernels.Module) ([]byte, error) {
 			if units[m.Name] {
 				return toPTX(tmp, m, "sm_80", "+ptx70")
 			}
