@@ -61,7 +61,7 @@ func TestGrids(t *testing.T) {
 		if *update {
 			continue
 		}
-		got, err := kernels.Table(g.name)
+		got, err := kernels.Grid(g.name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,6 +76,42 @@ func TestGrids(t *testing.T) {
 		w.Close()
 		if err := os.WriteFile("grids.gz", z.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestTables looks the values of every grid up in what kernels get of it.
+func TestTables(t *testing.T) {
+	nibble := func(b []byte, entry, i int) byte { return b[4*entry+i/2] >> (4 * (i % 2)) & 15 }
+	for _, name := range []string{"iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq1"} {
+		grid, err := kernels.Grid(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, nvidia := range []bool{false, true} {
+			table, err := kernels.Table(name, nvidia)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, want := range grid {
+				e, i := n/8, n%8
+				swapped := i%4*2 + i/4
+				var got byte
+				switch {
+				case name == "iq1":
+					got = 2*nibble(table, e, swapped) + 8
+					if nvidia && nibble(table, len(grid)/8+e, swapped) != nibble(table, e, swapped)+1 {
+						t.Fatalf("%s, vector %d, value %d: not moved up in the second half", name, e, i)
+					}
+				case nvidia && name[:3] == "iq2":
+					got = []byte{8, 25, 43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}[nibble(table, e, i)]
+				default:
+					got = table[n]
+				}
+				if got != want {
+					t.Fatalf("%s (NVIDIA %v), vector %d, value %d: %d, want %d", name, nvidia, e, i, got, want)
+				}
+			}
 		}
 	}
 }

@@ -98,8 +98,8 @@ func (l Layout) Size(n int64) int64 {
 	return size
 }
 
-// grids.gz holds the vector tables of the i-quants, one after the other in the
-// order of gridNames, as unpack of grids.cl reads them. The sets are ggml's
+// grids.gz holds the vector tables of the i-quants, a byte a value, one after the
+// other in the order of gridSizes. The sets are ggml's
 // (MIT licence; engine/quant/NOTICE.md); a test compares them with engine/quant
 // and writes the file with -update.
 //
@@ -122,8 +122,8 @@ var gridBytes = sync.OnceValues(func() ([]byte, error) {
 	return io.ReadAll(z)
 })
 
-// Table gives the bytes of a grid by its name in Layout.Table.
-func Table(name string) ([]byte, error) {
+// Grid gives the bytes of a grid by its name in Layout.Table.
+func Grid(name string) ([]byte, error) {
 	all, err := gridBytes()
 	if err != nil {
 		return nil, err
@@ -138,4 +138,36 @@ func Table(name string) ([]byte, error) {
 		all = all[g.bytes:]
 	}
 	return nil, fmt.Errorf("no grid %q", name)
+}
+
+// Table gives a grid by its name in Layout.Table as unpack of grids.cl reads it: a
+// byte a value; or a nibble a value where that is looked up (NVIDIA: IQ1 and IQ2;
+// elsewhere IQ1).
+func Table(name string, nvidia bool) ([]byte, error) {
+	b, err := Grid(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "iq1":
+		// 0, 4, 8, nibble 2b+h being value 4h+b; for NVIDIA (IQ1_M) the same again, moved up
+		n := nibbles(b, func(v byte) byte { return v>>1 - 4 }, 1, 2)
+		if nvidia {
+			n = append(n, nibbles(b, func(v byte) byte { return v>>1 - 3 }, 1, 2)...)
+		}
+		return n, nil
+	case nvidia && strings.HasPrefix(name, "iq2"):
+		return nibbles(b, func(v byte) byte { return v / 17 }, 4, 1), nil // 8, 25, 43
+	}
+	return b, nil
+}
+
+// nibbles makes a nibble of each byte: those of eight values make four bytes, value
+// 4h+b being nibble h*half + b*step.
+func nibbles(b []byte, code func(v byte) byte, half, step int) []byte {
+	n := make([]byte, len(b)/2)
+	for i, v := range b {
+		at := i%8/4*half + i%4*step
+		n[i/8*4+at/2] |= code(v) << (4 * (at % 2))
+	}
+	return n
 }

@@ -66,6 +66,29 @@ FN uint order_bits(uint h) {
   return w;
 }
 
+// Where grids.cl has the sign of value i of a group of eight: on NVIDIA the entries
+// of IQ2 are nibbles in order, elsewhere signs meet bytes.
+#if defined(NVIDIA) && FORMAT != 18
+#define SIGN_PLACE(i) (i)
+#else
+#define SIGN_PLACE(i) (2 * ((i) & 3) + ((i) >> 2))
+#endif
+
+// Signs of four groups, n bits each in s, to the order of grids.cl: 8 as they are,
+// 7 as sums.
+FN uint order_signs(uint s, int n) {
+  uint w = 0;
+  for (int k = 0; k < 4; k++)
+    for (int i = 0; i < n; i++) w |= (s >> (n * k + i) & 1) << (4 * SIGN_PLACE(i) + k);
+  if (n == 7) {
+    w ^= w << 4;
+    w ^= w << 8;
+    w ^= w << 16;
+    w &= 0x0fffffff;
+  }
+  return w;
+}
+
 // The scales of Q4_K and Q5_K, 16 bytes of a super-block at s.
 FN void put_scales_k(GLOBAL uchar *p, ulong super, CGLOBAL uchar *s) {
   uint lo[2] = {0, 0}, hi = 0;
@@ -164,50 +187,67 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
   if (g == 0) PUT2(c, super * 9, raw2(s, 208));
 
 #elif FORMAT == 16 // IQ2_XXS
+  const uint v = raw4(s, 6 + 8 * g);
   PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
-  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  PUT4(a, 2 * u + 1, order_signs(v, 7) | (v & 0xf0000000));
   if (g == 0) PUT2(b, super, raw2(s, 0));
 
 #elif FORMAT == 17 // IQ2_XS
-  PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
-  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  ulong all = 0;
+  uint signs = 0;
+  for (int k = 0; k < 4; k++) {
+    const uint w = raw2(s, 2 + 8 * g + 2 * k);
+    all |= (ulong)(w & 511) << (28 + 9 * k);
+    signs |= w >> 9 << 7 * k;
+  }
+  PUT4(a, 2 * u, (uint)all | order_signs(signs, 7));
+  PUT4(a, 2 * u + 1, all >> 32);
   PUT1(b, u, s[66 + g]);
   if (g == 0) PUT2(c, super, raw2(s, 0));
 
 #elif FORMAT == 22 // IQ2_S
-  PUT4(a, 2 * u, raw4(s, 2 + 4 * g));
-  PUT4(a, 2 * u + 1, order_bits(raw4(s, 34 + 4 * g)));
-  PUT2(b, u, s[66 + g] | (uint)s[74 + g] << 8);
+  ulong all = 0;
+  for (int k = 0; k < 4; k++) all |= (ulong)(s[2 + 4 * g + k] | (s[66 + g] >> 2 * k & 3) << 8) << 10 * k;
+  PUT4(a, 2 * u, all);
+  PUT4(a, 2 * u + 1, order_signs(raw4(s, 34 + 4 * g), 8));
+  PUT2(b, u, (uint)(all >> 32) | (uint)s[74 + g] << 8);
   if (g == 0) PUT2(c, super, raw2(s, 0));
 
 #elif FORMAT == 18 // IQ3_XXS
+  const uint v = raw4(s, 66 + 4 * g);
   PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
   PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
-  PUT4(b, u, raw4(s, 66 + 4 * g));
+  PUT4(b, u, order_signs(v, 7) | (v & 0xf0000000));
   if (g == 0) PUT2(c, super, raw2(s, 0));
 
 #elif FORMAT == 21 // IQ3_S
-  PUT4(a, 2 * u, raw4(s, 2 + 8 * g));
-  PUT4(a, 2 * u + 1, raw4(s, 6 + 8 * g));
+  ulong all = 0;
+  for (int k = 0; k < 8; k++) all |= (ulong)(s[2 + 8 * g + k] | (s[66 + g] >> k & 1) << 8) << 9 * k;
+  PUT4(a, 2 * u, all);
+  PUT4(a, 2 * u + 1, all >> 32);
   PUT4(b, u, order_bits(raw4(s, 74 + 4 * g)));
-  if (g == 0) {
-    PUT2(c, super * 7, raw2(s, 0));
-    for (int k = 0; k < 4; k++) PUT2(c, super * 7 + 1 + k, raw2(s, 66 + 2 * k));
-    PUT2(c, super * 7 + 5, raw2(s, 106));
-    PUT2(c, super * 7 + 6, raw2(s, 108));
-  }
+  PUT1(c, super * 14 + 2 + g, s[9 + 8 * g] >> 1 | (s[66 + g] >> 7) << 7);
+  if (g % 2 == 0) PUT1(c, super * 14 + 10 + g / 2, s[106 + g / 2]);
+  if (g == 0) PUT2(c, super * 7, raw2(s, 0));
 
 #elif FORMAT == 19 // IQ1_S
-  PUT4(a, u, raw4(s, 2 + 4 * g));
-  PUT2(b, u, raw2(s, 34 + 2 * g));
+  const uint w = raw2(s, 34 + 2 * g);
+  ulong all = 0;
+  for (int k = 0; k < 4; k++) all |= (ulong)(s[2 + 4 * g + k] | (w >> 3 * k & 7) << 8) << 11 * k;
+  PUT4(a, u, all);
+  PUT2(b, u, (uint)(all >> 32) | w >> 15 << 12 | (w >> 12 & 7) << 13);
   if (g == 0) PUT2(c, super, raw2(s, 0));
 
 #elif FORMAT == 29 // IQ1_M
-  PUT4(a, u, raw4(s, 4 * g));
-  PUT2(b, u, raw2(s, 32 + 2 * g));
-  if (g == 0) {
-    PUT4(c, 2 * super, raw4(s, 48));
-    PUT4(c, 2 * super + 1, raw4(s, 52));
+  const uint w = raw2(s, 32 + 2 * g);
+  ulong all = 0;
+  for (int k = 0; k < 4; k++) all |= (ulong)(s[4 * g + k] | ((w >> 4 * k & 15) ^ 8) << 8) << 12 * k;
+  PUT4(a, u, all);
+  PUT2(b, u, all >> 32);
+  if (g == 0) { // four words of 16 bits: four scales of 3 bits each, and a quarter of d
+    const uint lo = raw4(s, 48), hi = raw4(s, 52), d = (lo >> 12 & 15) | (lo >> 28) << 4 | (hi >> 12 & 15) << 8 | (hi >> 28) << 12;
+    PUT4(c, 2 * super, (lo & 0xfff) | (lo >> 16 & 0xfff) << 12 | d << 24);
+    PUT4(c, 2 * super + 1, (hi & 0xfff) | (hi >> 16 & 0xfff) << 12 | d >> 8 << 24);
   }
 
 #elif FORMAT == 23 // IQ4_XS

@@ -39,39 +39,36 @@ typedef struct {
 #define FETCH FN void fetch(raw *o, planes p, int u)
 #define UNPACK FN void unpack(unit *o, const raw *r, int u, TAB *tab)
 
-// Vector tables (TABLE words) are copied to local memory: a gather there takes
-// half the time of one from the cache. TABLE_BEGIN(waves) is the second line of a
-// kernel that unpacks; gtab is its table argument.
+// Vector tables (TABLE words, layout.go) are copied to local memory: a gather
+// there takes half the time of one from the cache. On NVIDIA an entry of IQ2 is a
+// nibble a value, from which prmt makes bytes, so that a gather is of one word.
+// TABLE_BEGIN(waves) is the second line of a kernel that unpacks; gtab is its table
+// argument.
 #define TABLE_BEGIN(waves) TABLE_BEGIN_(waves)
-#if FORMAT == 16 || FORMAT == 21
+#ifdef NVIDIA
+#if FORMAT == 16 || FORMAT == 18
+#define TABLE 256
+#elif FORMAT == 17 || FORMAT == 21
+#define TABLE 512
+#elif FORMAT == 22
+#define TABLE 1024
+#elif FORMAT == 19
+#define TABLE 2048
+#elif FORMAT == 29
+#define TABLE 4096
+#endif
+#else
+#if FORMAT == 18
+#define TABLE 256
+#elif FORMAT == 16 || FORMAT == 21
 #define TABLE 512
 #elif FORMAT == 17
 #define TABLE 1024
-#elif FORMAT == 18
-#define TABLE 256
-#elif FORMAT == 22
+#elif FORMAT == 22 || FORMAT == 19 || FORMAT == 29
 #define TABLE 2048
-#elif FORMAT == 19 || FORMAT == 29
-#define TABLE 4096
 #endif
-// On NVIDIA the three levels of IQ1 are picked by prmt: the table holds a nibble
-// a value, half the bytes.
-#if defined(NVIDIA) && (FORMAT == 19 || FORMAT == 29)
-#define TAB __local const uint
-#define TAB1 __local const uchar
-FN uint four_nibbles(uint v) { // 8, 16, 24 in each byte to 0, 1, 2 in each nibble
-  v = (v >> 3 & 0x03030303) - 0x01010101;
-  v = (v | v >> 4) & 0x00ff00ff;
-  return (v | v >> 8) & 0xffff;
-}
-#define TABLE_BEGIN_(waves)                                                                        \
-  __local uint tab[TABLE / 2];                                                                     \
-  for (int i = get_local_id(0); i < TABLE / 2; i += (waves) * LANES) {                             \
-    const uint2 v = ((CGLOBAL uint2 *)gtab)[i];                                                    \
-    tab[i] = four_nibbles(v.x) | four_nibbles(v.y) << 16;                                          \
-  }                                                                                                \
-  barrier(CLK_LOCAL_MEM_FENCE);
-#elif defined(TABLE)
+#endif
+#ifdef TABLE
 #define TAB __local const uint
 #define TAB1 __local const uchar
 #define TABLE_BEGIN_(waves)                                                                                              \

@@ -59,7 +59,7 @@ func (s *Set) table(name string) (*compute.Buffer, error) {
 	if b := s.tables[name]; b != nil {
 		return b, nil
 	}
-	data, err := kernels.Table(name)
+	data, err := kernels.Table(name, s.dev.Info().Features.Nvidia > 0)
 	if err != nil {
 		return nil, err
 	}
