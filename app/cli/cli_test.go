@@ -370,6 +370,18 @@ func TestRun(t *testing.T) {
 	if out := c.good(t, "run", "sh", "-c", "echo $0-$1 $OUTCROP_HOME", "a", "--json"); !strings.HasPrefix(out, "a---json /") {
 		t.Errorf("got %q", out)
 	}
+	// Where no record can be made the program runs; one that was asked for must be.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OUTCROP_HOME", file)
+	if out := c.good(t, "run", "--", "echo", "runs"); out != "runs\n" || !strings.Contains(c.err.String(), "this run is not kept") {
+		t.Errorf("got %q, %s", out, c.err.String())
+	}
+	if code := c.run("run", "--keep", file+"/here", "--", "echo", "runs"); code != 1 {
+		t.Errorf("exit %d where the record asked for cannot be kept", code)
+	}
 }
 
 func TestMonitorOnce(t *testing.T) {

@@ -50,6 +50,12 @@ func (p *Program) runCommand() *cobra.Command {
 			}
 			if keep == "" {
 				keep = filepath.Join(catalog.DataDir(), "runs", time.Now().Format("2006-01-02-150405"))
+				if err := os.MkdirAll(keep, 0o700); err != nil {
+					// A full disk or a home that cannot be written is no reason
+					// against the program: nobody asked for the record.
+					fmt.Fprintln(p.Err, "outcrop: this run is not kept:", err)
+					keep = ""
+				}
 			} else if keep == "none" {
 				keep = ""
 			}
