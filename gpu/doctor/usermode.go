@@ -236,9 +236,7 @@ var userModeChecks = []checker{
 				if x.has(v) && !x.m.UserMode.HasVulkan(v) {
 					next, cmd := x.install(vulkanIntel)
 					ev := []string{"Vulkan drivers: none for " + gpu.VendorName(v)}
-					for _, f := range x.m.UserMode.VulkanICDs {
-						ev = append(ev, f)
-					}
+					ev = append(ev, x.m.UserMode.VulkanICDs...)
 					return &found{text: "Programs that use Vulkan run on Mesa's CPU device, or not at all.", evidence: ev, next: next, command: cmd}
 				}
 			}

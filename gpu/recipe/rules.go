@@ -33,9 +33,6 @@ var native = []gpu.Arch{gpu.MeteorLake, gpu.ArrowLakeH, gpu.PonteVecc, gpu.Battl
 // and zesInit.
 var xe2 = []gpu.Arch{gpu.Battlemage, gpu.LunarLake, gpu.PantherLake, gpu.NovaLake, gpu.Crescent}
 
-// sycl are the targets that reach Level Zero through Unified Runtime.
-var sycl = []string{Strata, LlamaSYCL, PyTorchXPU}
-
 func maskIndex(f Facts) string { return strconv.Itoa(f.Index) }
 
 // everyCard lists Level Zero numbers of the discrete cards: "0,1".

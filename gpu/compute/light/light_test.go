@@ -6,21 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"outcrop/engine/quant"
 	"outcrop/gpu/compute"
 	"outcrop/gpu/compute/computetest"
 	"outcrop/gpu/compute/light"
 	"outcrop/gpu/doctor"
 )
-
-// decode is engine/quant as light wants it.
-func decode(typ uint32, dst []float32, src []byte) error {
-	f, err := quant.Of(quant.Type(typ))
-	if err == nil {
-		f.Decode(dst, src)
-	}
-	return err
-}
 
 // TestFirstLight: PoCL, or a card, passes.
 func TestFirstLight(t *testing.T) {
