@@ -270,7 +270,7 @@ func (b *cudaBackend) build(src source) (handle, error) {
 		return 0, err
 	}
 	if b.cu.links != nil {
-		code, err := b.cu.link(ptx)
+		code, err := b.cu.link(ptx, 0)
 		if errors.Is(err, ErrBuild) {
 			return 0, err
 		}

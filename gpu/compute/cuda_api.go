@@ -19,6 +19,7 @@ const (
 
 	cuJITErrorLog     = 5
 	cuJITErrorLogSize = 6
+	cuJITTarget       = 9
 
 	cuCaptureThreadLocal = 1
 	cuEventNoTiming      = 2

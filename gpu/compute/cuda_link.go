@@ -26,8 +26,9 @@ func (c *cudaAPI) linker() *cudaLinker {
 	return l
 }
 
-// link makes machine code of PTX for the device whose context the thread has.
-func (c *cudaAPI) link(ptx []byte) ([]byte, error) {
+// link makes machine code of PTX for the device whose context the thread has, or for
+// another compute capability, ten times its number.
+func (c *cudaAPI) link(ptx []byte, capability int) ([]byte, error) {
 	l := c.links
 	if l == nil {
 		return nil, fmt.Errorf("cuLinkCreate: %w: the CUDA driver lacks it", ErrNoDriver)
@@ -36,7 +37,10 @@ func (c *cudaAPI) link(ptx []byte) ([]byte, error) {
 		ptx = append(ptx[:len(ptx):len(ptx)], 0)
 	}
 	log := make([]byte, 8192)
-	options, values := &[2]int32{cuJITErrorLog, cuJITErrorLogSize}, &[2]uintptr{0, uintptr(len(log))}
+	options, values, n := &[3]int32{cuJITErrorLog, cuJITErrorLogSize, cuJITTarget}, &[3]uintptr{0, uintptr(len(log)), uintptr(capability)}, uint32(3)
+	if capability == 0 {
+		n = 2
+	}
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	pin.Pin(&log[0])
@@ -50,7 +54,7 @@ func (c *cudaAPI) link(ptx []byte) ([]byte, error) {
 		return err
 	}
 	var state uintptr
-	if code := l.create(2, &options[0], &values[0], &state); code != 0 {
+	if code := l.create(n, &options[0], &values[0], &state); code != 0 {
 		return nil, c.status("cuLinkCreate", code)
 	}
 	defer l.destroy(state)
