@@ -102,6 +102,7 @@ func (c *cards) chained(ctx context.Context, p *pass, f *feed) error {
 		}
 		if err == nil {
 			r.fill(s.in, f)
+			s.ready = i > 0
 			turns[i].s = s
 			turns[i].seq, err = r.sequence(s)
 		}
@@ -112,13 +113,19 @@ func (c *cards) chained(ctx context.Context, p *pass, f *feed) error {
 			f.x, f.hop = nil, r.hops[0]
 		}
 	}
-	expect, ended := time.Duration(0), make(chan struct{}, len(c.runs))
+	ended := make(chan struct{}, len(c.runs))
 	work := func(i int, expect time.Duration) {
 		r, t := c.runs[i], &turns[i]
 		ok := false
 		defer func() { t.b.pass(ok) }() // whatever happened, nobody waits for it
 		t.err = r.dev.Do(func(q *compute.Queue) error {
 			if i > 0 {
+				if err := r.inputs(q, t.s); err != nil {
+					return err
+				}
+				if err := q.Finish(); err != nil {
+					return err
+				}
 				if turns[i-1].b.take(expect, c.giveUp) != batonPassed {
 					return nil
 				}
@@ -136,14 +143,17 @@ func (c *cards) chained(ctx context.Context, p *pass, f *feed) error {
 		})
 		ok = ok && t.err == nil
 	}
-	for i, r := range c.runs {
-		if at := expect; i > 0 {
-			go func() { work(i, at); ended <- struct{}{} }()
-		}
-		expect += r.turnTime
+	// The last one from here, so that its end wakes nobody else first.
+	last := len(c.runs) - 1
+	expect := make([]time.Duration, len(c.runs))
+	for i, r := range c.runs[:last] {
+		expect[i+1] = expect[i] + r.turnTime
 	}
-	work(0, 0)
-	for range c.runs[1:] {
+	for i := last - 1; i >= 0; i-- { // the first one is begun first: a core takes up what was added last
+		go func() { work(i, expect[i]); ended <- struct{}{} }()
+	}
+	work(last, expect[last])
+	for range last {
 		<-ended
 	}
 	for i := range turns {

@@ -45,6 +45,7 @@ type step struct {
 
 	in, xHost *compute.Host // the pinned memory that it uses
 	hop       *hop          // x comes by it, not with in
+	ready     bool          // all other inputs are on the device
 	seen      *[]shown      // check mode takes down results of operations
 	ids       []int32       // and the experts that were chosen
 	pick      *ops.Choice   // how tokens are drawn; nil: logits are wanted
@@ -262,7 +263,7 @@ func (r *run) sequence(s *step) (*compute.Sequence, error) {
 		s.s.forget()
 		s.s.made = r.buf.made
 	}
-	k := seqKey{tokens: s.T, outputs: s.outputs, context: s.context, tentative: !s.keep, pick: s.pick != nil}
+	k := seqKey{tokens: s.T, outputs: s.outputs, context: s.context, tentative: !s.keep, pick: s.pick != nil, ready: s.ready}
 	if s.pick != nil {
 		k.choice = *s.pick
 	}
@@ -302,8 +303,10 @@ func (r *run) enqueue(q *compute.Queue, s *step, recorded bool) error {
 
 // begin writes the inputs.
 func (r *run) begin(q *compute.Queue, s *step) error {
-	if err := r.inputs(q, s); err != nil {
-		return err
+	if !s.ready {
+		if err := r.inputs(q, s); err != nil {
+			return err
+		}
 	}
 	from, at := s.in, r.buf.inX
 	if s.hop != nil {

@@ -35,7 +35,7 @@ type cardMemory struct {
 type seqKey struct {
 	turn                     int // of the layer before it, where the host has the experts; 0: the whole pass
 	tokens, outputs, context int
-	tentative                bool
+	tentative, ready         bool
 	book                     int
 	pick                     bool
 	choice                   ops.Choice
