@@ -44,6 +44,7 @@ type App struct {
 	look    func() // stops our own look at the machine; nil while an engine tells
 	stops   []func()
 	closed  bool
+	ended   chan struct{} // closed when Close is through
 	once    sync.Once
 }
 
@@ -67,7 +68,7 @@ const (
 // application is handed in, so that tests can build everything without a
 // display.
 func New(f fyne.App, d Deps) *App {
-	a := &App{deps: d, fyne: f, built: map[string]page{}, history: newHistory()}
+	a := &App{deps: d, fyne: f, built: map[string]page{}, history: newHistory(), ended: make(chan struct{})}
 	if a.deps.UI == nil {
 		a.deps.UI = fyne.Do
 	}
@@ -530,45 +531,6 @@ func (a *App) show() {
 	a.hidden = false
 	a.win.Show()
 	a.win.RequestFocus()
-}
-
-// Close ends everything that runs: the engine, the gateway, the store. What
-// could still be undone becomes final.
-func (a *App) Close() {
-	a.once.Do(func() {
-		if c, ok := a.built["chat"].(*chatPage); ok {
-			c.leave()
-		}
-		a.frame.toasts.Settle()
-		a.closed = true
-		for _, stop := range a.stops {
-			stop()
-		}
-		if a.look != nil {
-			a.look()
-		}
-		if a.deps.Gateway != nil {
-			a.deps.Gateway.Close()
-		}
-		if a.deps.Engine != nil {
-			a.deps.Engine.Close()
-		}
-		done := make(chan struct{})
-		a.deps.Work(func() {
-			if a.store != nil {
-				a.store.Close()
-			}
-			if a.passing != "" {
-				os.RemoveAll(a.passing)
-			}
-			close(done)
-		})
-		select {
-		case <-done:
-		case <-time.After(5 * time.Second):
-		}
-		a.frame.detach()
-	})
 }
 
 // sentence turns an error into one that a person reads: a capital and a full

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"os"
 	"strings"
 	"time"
 
@@ -340,3 +341,46 @@ func (a *App) waitReady(name string, f func(EngineState)) (stop func()) {
 	})
 	return func() { cancel(); end() }
 }
+
+// Close ends everything that runs: the engine, the gateway, the store. What
+// could still be undone becomes final.
+func (a *App) Close() {
+	a.once.Do(func() {
+		if c, ok := a.built["chat"].(*chatPage); ok {
+			c.leave()
+		}
+		a.frame.toasts.Settle()
+		a.closed = true
+		for _, stop := range a.stops {
+			stop()
+		}
+		if a.look != nil {
+			a.look()
+		}
+		if a.deps.Gateway != nil {
+			a.deps.Gateway.Close()
+		}
+		if a.deps.Engine != nil {
+			a.deps.Engine.Close()
+		}
+		done := make(chan struct{})
+		a.deps.Work(func() {
+			if a.store != nil {
+				a.store.Close()
+			}
+			if a.passing != "" {
+				os.RemoveAll(a.passing)
+			}
+			close(done)
+		})
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+		}
+		a.frame.detach()
+		close(a.ended)
+	})
+}
+
+// Ended is closed when the window has given back what it held.
+func (a *App) Ended() <-chan struct{} { return a.ended }

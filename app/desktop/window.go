@@ -52,13 +52,20 @@ func Run(a Args) error {
 	// order: the engine is stopped, drafts are saved.
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
 	go func() {
 		<-end
 		fyne.Do(func() { w.Close(); f.Quit() })
+		lastly(over, endTime, w.Close, os.Exit)
+	}()
+	go func() {
+		<-w.Ended()
+		lastly(over, endTime, func() {}, os.Exit)
 	}()
 	w.Window().Show()
 	f.Run()
 	w.Close()
+	close(over)
 	return nil
 }
 
