@@ -259,7 +259,7 @@ func (b *cudaBackend) attach() (func(), error) {
 func (b *cudaBackend) build(src source) (handle, error) {
 	options := src.options()
 	made := kernels.Built(kernels.Ahead(src.Module), kernels.PTXOptions)
-	key := cacheKey("cubin", b.info, src.text(), options, made, os.Getenv(CompilerVariable))
+	key := cacheKey("cubin", b.info, src.text(), options, made, os.Getenv(CompilerVariable), fmt.Sprint(src.Registers))
 	if code := readCache(src.cache, key); code != nil {
 		if m, err := b.load(code); err == nil {
 			return m, nil
@@ -269,6 +269,7 @@ func (b *cudaBackend) build(src source) (handle, error) {
 	if err != nil {
 		return 0, err
 	}
+	ptx = registers(ptx, src.Registers)
 	if b.cu.links != nil {
 		code, err := b.cu.link(ptx, 0)
 		if errors.Is(err, ErrBuild) {

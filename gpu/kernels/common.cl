@@ -79,10 +79,11 @@ FN int dot4(int a, int b, int c) {
   return mad24(a >> 24, b >> 24, c);
 }
 #else
-// Compilers that know dp4a find it in this form (Intel's does).
+// Compilers that know dp4a find it in this form. Intel's does so in others too, of
+// single bytes, but then moves every byte of both operands first.
 FN int dot4(int a, int b, int c) {
-  char4 x = as_char4(a), y = as_char4(b);
-  return c + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+  const int4 p = convert_int4(as_char4(a)) * convert_int4(as_char4(b));
+  return c + p.x + p.y + p.z + p.w;
 }
 #endif
 
@@ -121,6 +122,36 @@ FN float lane_max_(float v) {
   for (int m = 16; m > 0; m >>= 1) v = fmax(v, lane_swap(v, m));
   return v;
 }
+// Sums of n values over the wave, n a power of two up to LANES, in the order of
+// lane_sum: each step halves the values that a lane has left. Value i comes to lanes
+// i * LANES / n and following.
+FN void halve_sums(float *v, int n, int m) {
+  const uint upper = get_local_id(0) & m ? 0xffffffff : 0;
+#pragma unroll
+  for (int i = 0; i < n; i++) {
+    // no choice between addresses, which would leave v in memory
+    const uint a = as_uint(v[i]), b = as_uint(v[i + n]);
+    v[i] = as_float((a & ~upper) | (b & upper)) + lane_swap(as_float((a & upper) | (b & ~upper)), m);
+  }
+}
+FN float lane_sums(float *v, int n) { // without a loop over n: compilers would not keep v in registers
+  int m = LANES / 2;
+#define HALVE_SUMS(k)       \
+  if (n > k) {              \
+    halve_sums(v, k, m); \
+    m >>= 1;                \
+  }
+  HALVE_SUMS(16)
+  HALVE_SUMS(8)
+  HALVE_SUMS(4)
+  HALVE_SUMS(2)
+  HALVE_SUMS(1)
+#undef HALVE_SUMS
+  float sum = v[0];
+  for (; m > 0; m >>= 1) sum += lane_swap(sum, m);
+  return sum;
+}
+#define LANE_SUMS
 #define lane_sum(v) lane_sum_(v)
 #define lane_max(v) lane_max_(v)
 #define lane_xor(v, m) lane_swap(v, m) // v of lane (this ^ m)

@@ -6,12 +6,23 @@
 // 16 bytes, and gets the others from its neighbours. That leaves registers for
 // more fetches on their way. LRAW, fetch_lane and unpack_lane are for those; the
 // whole wave must reach unpack_lane.
-#if defined(NVIDIA) && (FORMAT == 12 || FORMAT == 13)
+#if defined(NVIDIA) && (FORMAT == 11 || FORMAT == 12 || FORMAT == 13)
 FN uint neighbour(uint v, int n) { // v of lane n of each eight
   uint r;
   __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x181f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(n));
   return r;
 }
+#if FORMAT == 11
+typedef struct { uint2 a; uint b; ushort s; } lraw;
+FN void fetch_lane(lraw *o, planes p, int u, int lane) {
+  o->a = two_at(p.a, u);
+  o->b = word_at(p.b, u);
+  o->s = two_bytes_at(p.c, (u >> 3) * 7 + min(lane & 7, 6));
+}
+FN int2 scales_lane(const lraw *r, int lane) {
+  return scales3(neighbour(r->s, 1 + (lane >> 1 & 3)) >> 8 * (lane & 1) & 255, neighbour(r->s, 5 + (lane >> 2 & 1)) >> 4 * (lane & 3));
+}
+#else
 #if FORMAT == 12
 typedef struct { uint4 a; uint s; } lraw;
 #else
@@ -33,6 +44,7 @@ FN void unpack_lane(unit *o, const lraw *r, int lane, TAB *tab) {
 #endif
   scales_k(o, neighbour(r->s, 0), neighbour(r->s, 1 + (lane >> 2 & 1)), neighbour(r->s, 3), lane & 7);
 }
+#endif
 #define LRAW lraw
 #else
 #define LRAW raw
@@ -94,9 +106,9 @@ FN float sum_float(int s) { return as_float(s) - 12582912.0f; }
 #define sum_float(s) ((float)(s))
 #endif
 
-// The product of a unit: with BIAS the sums begin with -BIAS times the sum of
+// Adds the product of a unit to sum: with BIAS the sums begin with -BIAS times the sum of
 // the activations, and no offset is left.
-FN float dot_unit(const unit *w, const xunit *x) {
+FN float dot_unit(const unit *w, const xunit *x, float sum) {
 #if SCALES == 1
 #ifdef BIAS
   int s = dot2(x->m.y, (256 - BIAS) * 0x0101, SUM0);
@@ -135,6 +147,6 @@ FN float dot_unit(const unit *w, const xunit *x) {
   v += w->m0 * sum_float(dot2(x->m.y, 0x0001, SUM0)) + w->m1 * sum_float(dot2(x->m.y, 0x0100, SUM0));
 #endif
 #endif
-  return as_float(x->m.x) * v;
+  return mad(as_float(x->m.x), v, sum);
 }
 #endif

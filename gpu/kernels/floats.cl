@@ -60,7 +60,7 @@ FN xunit x_at(CGLOBAL float4 *x, CGLOBAL uint2 *none, int upr, int col, int u) {
   return v;
 }
 
-FN float dot_unit(const unit *w, const xunit *x) {
-  return dot(w->a, x->a) + dot(w->b, x->b);
+FN float dot_unit(const unit *w, const xunit *x, float sum) {
+  return sum + dot(w->a, x->a) + dot(w->b, x->b);
 }
 #endif

@@ -26,6 +26,9 @@ type Module struct {
 	// Large says that the kernels want twice the registers on Intel, at half the
 	// threads; without, they spill.
 	Large bool
+	// Registers is the most that kernels may take of a lane on NVIDIA, where more of them
+	// at once are worth more than what a kernel could do with the rest.
+	Registers map[string]int
 }
 
 // file gives the text of a file of this folder.

@@ -10,6 +10,8 @@ import (
 type Shape struct {
 	Waves     int // of a work-group of mulvec
 	Vec       Cut // of a wave of mulvec
+	Registers int // most of a lane of mulvec on NVIDIA; 0: as it comes
+	Given     int // waves of mulvec that a compute unit is given at once; 0: as the set has it
 	GLUItems  int // of a work-group of mulglu and mulexperts
 	GLU       Cut // of a wave of mulglu, which has rows in pairs
 	Experts   Cut // of a wave of mulexperts
@@ -27,13 +29,18 @@ const MaxTurns = 16
 // cuts are those of one column on devices with waves of 32, as measured on an H200
 // (engine/BENCH.md); others take two rows and two steps.
 var cuts = map[string]Cut{
-	"F32": {2, 1, 3}, "F16": {2, 2, 2}, "BF16": {2, 2, 2}, "Q8_0": {4, 1, 1},
-	"Q4_K": {2, 2, 1}, "Q5_K": {4, 1, 1}, "Q5_0": {4, 1, 1}, "Q5_1": {4, 1, 1}, "Q4_0": {4, 2, 1}, "Q4_1": {4, 2, 1},
-	"Q2_K": {4, 2, 1}, "Q3_K": {4, 2, 1}, "TQ1_0": {4, 1, 2}, "TQ2_0": {4, 1, 2}, "Q2_0": {4, 1, 2}, "Q1_0": {4, 2, 1},
-	"IQ4_NL": {2, 1, 3}, "IQ4_XS": {2, 2, 1}, "MXFP4": {4, 1, 1}, "NVFP4": {4, 2, 1},
+	"F32": {2, 2, 1}, "F16": {4, 1, 2}, "BF16": {4, 1, 2}, "Q8_0": {4, 1, 1},
+	"Q4_0": {4, 2, 1}, "Q4_1": {2, 2, 1}, "Q5_0": {4, 1, 1}, "Q5_1": {4, 1, 1},
+	"Q4_K": {2, 2, 1}, "Q5_K": {2, 2, 1}, "Q6_K": {4, 1, 1}, "Q2_K": {4, 1, 1}, "Q3_K": {4, 1, 1},
+	"TQ1_0": {4, 2, 1}, "TQ2_0": {4, 2, 1}, "Q2_0": {4, 2, 1}, "Q1_0": {4, 2, 1},
+	"IQ4_NL": {4, 1, 1}, "IQ4_XS": {2, 1, 2}, "MXFP4": {4, 1, 1}, "NVFP4": {2, 2, 1},
 	"IQ3_S": {2, 2, 1}, "IQ3_XXS": {4, 1, 1}, "IQ2_XXS": {4, 1, 1}, "IQ2_XS": {4, 1, 1}, "IQ2_S": {2, 2, 1},
 	"IQ1_S": {2, 2, 1}, "IQ1_M": {2, 2, 1},
 }
+
+// registers are the most of mulvec with one column on NVIDIA where it is not 72, which
+// lets a multiprocessor hold 28 waves and takes nothing from most formats; 0: no limit.
+var registers = map[string]int{"F32": 0, "Q4_0": 96, "Q4_1": 0, "Q2_K": 0, "TQ1_0": 80, "TQ2_0": 80, "Q2_0": 80, "Q1_0": 96, "IQ4_XS": 0}
 
 // ShapeOf is the shape of the products of a format with up to `columns` columns,
 // on a device with waves of `lanes`: 8 and 16 are Intel's, which has fewer
@@ -45,6 +52,12 @@ func ShapeOf(l Layout, columns, lanes int) Shape {
 		s.Experts, s.Down = Cut{4, 2, 1}, Cut{4, 1, 2}
 		if c, ok := cuts[l.Name]; ok {
 			s.Vec = c
+		}
+		if columns == 1 {
+			s.Registers = 72
+			if n, ok := registers[l.Name]; ok {
+				s.Registers = n
+			}
 		}
 	}
 	if columns > 1 { // there is work to hide the fetches
@@ -68,11 +81,15 @@ func MulShaped(l Layout, columns int, s Shape) Module {
 	m := Module{
 		Name:  fmt.Sprintf("mul_%s_%d", l.word(), columns),
 		Large: columns > 1,
-		Text:  join("common.cl", "quantize.cl", "activate.cl") + units() + join("floats.cl") + times("mulvec.cl", columns) + glu(fmt.Sprint("mulglu_", columns), "GLU", columns),
+		Text:  join("common.cl", "quantize.cl", "activate.cl") + units() + join("floats.cl", "vec.cl") + times("mulvec.cl", columns) + glu(fmt.Sprint("mulglu_", columns), "GLU", columns),
 		Waits: true,
 		Defines: []string{fmt.Sprintf("FORMAT=%d", l.Type), "STREAM=1", fmt.Sprintf("WAVES=%d", s.Waves),
 			fmt.Sprintf("NR=%d", s.Vec.Rows), fmt.Sprintf("UNITS=%d", s.Vec.Units), fmt.Sprintf("DEPTH=%d", s.Vec.Depth),
 			fmt.Sprintf("GLU_ITEMS=%d", s.GLUItems)},
+	}
+	m.Registers = map[string]int{"mulexperts": 128} // two work-groups at once
+	if s.Registers > 0 {
+		m.Registers[fmt.Sprint("mulvec_", columns)] = s.Registers
 	}
 	m.Defines = append(m.Defines, s.GLU.defines("GLU")...)
 	if columns == 1 {

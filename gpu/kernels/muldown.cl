@@ -77,20 +77,25 @@ KERNEL(DOWN_WAVES) void muldown(CGLOBAL uchar *restrict w, ulong stride, ulong u
         const xunit x = x_at(xq, xm, upr, slot0 + j, u);
 #pragma unroll
         for (int r = 0; r < DOWN_ROWS; r++) {
-          unit wt;
-          unpack(&wt, &ring[d][r], u, tab);
-          acc[r] += f * dot_unit(&wt, &x);
+          vunit wt;
+          vec_unit(&wt, &ring[d][r], u, tab);
+          acc[r] = mad(f, vec_dot(&wt, &x, 0), acc[r]);
         }
         DOWN_FETCH(d)
         DOWN_NEXT(j, u)
       }
     }
   }
+#ifdef LANE_SUMS
+  const float sum = lane_sums(acc, DOWN_ROWS);
+  if (lane % (LANES / DOWN_ROWS) == 0) part[wave * DOWN_ROWS + lane / (LANES / DOWN_ROWS)] = sum;
+#else
 #pragma unroll
   for (int r = 0; r < DOWN_ROWS; r++) {
     const float v = lane_sum(acc[r]);
     if (lane == 0) part[wave * DOWN_ROWS + r] = v;
   }
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
   const int r = get_local_id(0), row = first + r;
   if (r < DOWN_ROWS && row < rows) {

@@ -96,29 +96,42 @@ KERNEL(GLU_WAVES) void $NAME(CGLOBAL uchar *restrict w, ulong stride, ulong unit
 #pragma unroll
         for (int j = 0; j < $UNITS; j++) {
 #if $NC == 1
-          unit wt[$ROWS];
+          const int at = u + j * LANES;
+          const xunit x = x_at(xq, xm, upr, col, min(at, upr - 1));
+          vunit wt[$ROWS];
 #pragma unroll
-          for (int r = 0; r < $ROWS; r++) unpack_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
-          if (u + j * LANES < upr) {
+          for (int r = 0; r < $ROWS; r++) vec_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
+#pragma unroll
+          for (int r = 0; r < $ROWS; r++) {
+            const float v = vec_dot(&wt[r], &x, acc[r][0]);
+            acc[r][0] = at < upr ? v : acc[r][0];
+          }
 #else
           if (u + j * LANES < upr) {
             unit wt[$ROWS];
 #pragma unroll
             for (int r = 0; r < $ROWS; r++) unpack(&wt[r], &ring[d][j][r], lane, tab);
-#endif
 #pragma unroll
             for (int c = 0; c < $NC; c++) {
               const xunit x = x_at(xq, xm, upr, c ? min(c, cols - 1) : col, u + j * LANES);
 #pragma unroll
-              for (int r = 0; r < $ROWS; r++) acc[r][c] += dot_unit(&wt[r], &x);
+              for (int r = 0; r < $ROWS; r++) acc[r][c] = dot_unit(&wt[r], &x, acc[r][c]);
             }
           }
+#endif
         }
         GLU_FETCH(d)
         u += $UNITS * LANES;
         if (--left == 0) {
           left = iters;
           u = lane;
+#if defined(LANE_SUMS) && $ROWS * $NC <= 32
+          const float v = lane_sums(&acc[0][0], $ROWS * $NC);
+          const int i = lane / (LANES / ($ROWS * $NC)), r = i / $NC;
+          if (lane % (LANES / ($ROWS * $NC)) == 0) out[r % 2][i % $NC * 32 + wave * PAIRS + r / 2 * turns + turn] = v;
+#pragma unroll
+          for (int k = 0; k < $ROWS * $NC; k++) acc[k / $NC][k % $NC] = 0;
+#else
 #pragma unroll
           for (int r = 0; r < $ROWS; r++) {
 #pragma unroll
@@ -128,6 +141,7 @@ KERNEL(GLU_WAVES) void $NAME(CGLOBAL uchar *restrict w, ulong stride, ulong unit
               acc[r][c] = 0;
             }
           }
+#endif
           turn++;
         }
       }

@@ -103,29 +103,44 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
 #pragma unroll
         for (int j = 0; j < UNITS; j++) {
 #if $NC == 1
-          unit wt[NR];
+          // Past the end of a row the last activations are taken, and nothing is added: no
+          // branch, so their loads go on while weights are waited for.
+          const int at = u + j * jump;
+          const xunit x = x_at(xq, xm, upr, 0, min(at, upr - 1));
+          vunit wt[NR];
 #pragma unroll
-          for (int r = 0; r < NR; r++) unpack_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
-          if (u + j * jump < upr) {
+          for (int r = 0; r < NR; r++) vec_lane(&wt[r], &ring[d][j][r], lane, tab); // steps are multiples of 8 units
+#pragma unroll
+          for (int r = 0; r < NR; r++) {
+            const float v = vec_dot(&wt[r], &x, acc[r][0]);
+            acc[r][0] = at < upr ? v : acc[r][0];
+          }
 #else
           if (u + j * jump < upr) {
             unit wt[NR];
 #pragma unroll
             for (int r = 0; r < NR; r++) unpack(&wt[r], &ring[d][j][r], lane, tab);
-#endif
 #pragma unroll
             for (int c = 0; c < $NC; c++) {
               const xunit x = x_at(xq, xm, upr, c ? min(c, cols - 1) : 0, u + j * jump);
 #pragma unroll
-              for (int r = 0; r < NR; r++) acc[r][c] += dot_unit(&wt[r], &x);
+              for (int r = 0; r < NR; r++) acc[r][c] = dot_unit(&wt[r], &x, acc[r][c]);
             }
           }
+#endif
         }
         MUL_FETCH(d)
         u += step;
         if (--left == 0) {
           left = iters;
           u = u0;
+#if defined(LANE_SUMS) && NR * $NC <= 32
+          const float v = lane_sums(&acc[0][0], NR * $NC);
+          const int i = lane / (LANES / (NR * $NC)), r = i / $NC, at = first + r * turns, behind = turn - at + min(at, rows - turns);
+          if (lane % (LANES / (NR * $NC)) == 0 && behind >= 0) part[(((set * NR + r) * turns + behind) * $NC + i % $NC) * split + slice] = v;
+#pragma unroll
+          for (int k = 0; k < NR * $NC; k++) acc[k / $NC][k % $NC] = 0;
+#else
 #pragma unroll
           for (int r = 0; r < NR; r++) {
 #pragma unroll
@@ -135,6 +150,7 @@ KERNEL(WAVES) void mulvec_$NC(CGLOBAL uchar *restrict w, ulong units, int upr, i
               acc[r][c] = 0;
             }
           }
+#endif
           turn++;
         }
       }

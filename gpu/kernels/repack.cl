@@ -26,9 +26,13 @@ FN uint nibbles8(CGLOBAL uchar *s, int at) {
 }
 
 // 16 bytes that hold value i in the low half of byte i and value 16+i in the high
-// one, to nibbles in order.
+// one, to nibbles in order, where they are picked (levels.cl).
 FN void put_levels(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s) {
+#ifndef PICK
+  put16(p, u, s);
+#else
   ((GLOBAL uint4 *)p)[u] = (uint4)(nibbles8(s, 0), nibbles8(s + 8, 0), nibbles8(s, 4), nibbles8(s + 8, 4));
+#endif
 }
 
 // Gathers 32 nibbles: value i is the low or high half (from bit `at`) of byte i
@@ -44,11 +48,8 @@ FN void put_nibbles32(GLOBAL uchar *p, ulong u, CGLOBAL uchar *s, int at) {
 
 // Gathers 32 pairs: value i is at bit `at` of byte i of s.
 FN uint2 gather_pairs(CGLOBAL uchar *s, int at) {
-  uint w[2];
-  for (int h = 0; h < 2; h++) {
-    w[h] = 0;
-    for (int k = 0; k < 4; k++) w[h] |= (raw4(s, 16 * h + 4 * k) >> at & 0x03030303) << 2 * k;
-  }
+  uint w[2] = {0, 0};
+  for (int k = 0; k < 8; k++) w[k / 2 % 2] |= (raw4(s, 4 * k) >> at & 0x03030303) << (k / 4 * 4 + k % 2 * 2);
   return (uint2)(w[0], w[1]);
 }
 
@@ -149,12 +150,16 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
 
 #elif FORMAT == 10 // Q2_K
   ((GLOBAL uint2 *)a)[u] = gather_pairs(s + 16 + 32 * (g / 4), 2 * (g % 4));
-  PUT2(b, u, raw2(s, 2 * g));
+  const uint n0 = s[2 * g], n1 = s[2 * g + 1]; // a scale and an offset each
+  PUT2(b, u, (n1 & 15) | (n0 & 15) << 4 | n0 >> 4 << 8 | n1 >> 4 << 12);
   if (g == 0) PUT4(c, super, raw4(s, 80));
 
 #elif FORMAT == 11 // Q3_K
-  ((GLOBAL uint2 *)a)[u] = gather_pairs(s + 32 + 32 * (g / 4), 2 * (g % 4));
-  PUT4(b, u, gather_bits(s, g));
+  uint q[8];
+  for (int i = 0; i < 8; i++) q[i] = (raw4(s, 32 + 32 * (g / 4) + 4 * i) >> 2 * (g % 4) & 0x03030303) | (raw4(s, 4 * i) >> g & 0x01010101) << 2;
+  PUT4(a, 2 * u, q[0] | q[4] << 3 | (q[3] & 0x03030303) << 6);
+  PUT4(a, 2 * u + 1, q[1] | q[5] << 3 | (q[7] & 0x03030303) << 6);
+  PUT4(b, u, q[2] | q[6] << 3 | (q[3] & 0x04040404) << 4 | (q[7] & 0x04040404) << 5);
   if (g == 0) {
     PUT2(c, super * 7, raw2(s, 108));
     uint hi = 0;
@@ -263,21 +268,27 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
 
 #elif FORMAT == 40 // NVFP4: 8 bytes hold values 0..7 low, 8..15 high
   CGLOBAL uchar *v = s + 4 + 16 * g;
+#ifdef PICK
   ((GLOBAL uint4 *)a)[u] = (uint4)(nibbles8(v, 0), nibbles8(v, 4), nibbles8(v + 8, 0), nibbles8(v + 8, 4));
-  PUT2(b, u, raw2(s, 2 * g));
+#else
+  put16(a, u, v);
+#endif
+  uint d[2];
+  for (int k = 0; k < 2; k++) {
+    d[k] = s[2 * g + k] & 127;
+    if (d[k] == 127) d[k] = 0; // a NaN, which counts as zero
+  }
+  PUT2(b, u, d[0] | d[1] << 8);
 
 #elif FORMAT == 41 // Q1_0
   PUT4(a, u, order_bits(raw4(s, 2 + 4 * g)));
   if (g == 0) PUT2(b, super, raw2(s, 0));
 
 #elif FORMAT == 42 // Q2_0: value i is pair i%4 of byte i/4
-  uint w[2];
-  for (int h = 0; h < 2; h++) {
-    w[h] = 0;
-    for (int k = 0; k < 4; k++) {
-      uint v = s[2 + 8 * g + 4 * h + k]; // values 16h + 4k + b, b in pair b
-      w[h] |= ((v & 3) | (v >> 2 & 3) << 8 | (v >> 4 & 3) << 16 | v >> 6 << 24) << 2 * k;
-    }
+  uint w[2] = {0, 0};
+  for (int k = 0; k < 8; k++) {
+    uint v = s[2 + 8 * g + k]; // values 4k + b, b in pair b
+    w[k / 2 % 2] |= ((v & 3) | (v >> 2 & 3) << 8 | (v >> 4 & 3) << 16 | v >> 6 << 24) << (k / 4 * 4 + k % 2 * 2);
   }
   PUT4(a, 2 * u, w[0]);
   PUT4(a, 2 * u + 1, w[1]);
@@ -297,8 +308,8 @@ __kernel void repack(CGLOBAL uchar *src, GLOBAL uchar *dst, ulong at, ulong tota
     }
     uint b = s[at];
     for (int j = 0; j < k; j++) b = b * 3 & 255;
-    // value 16h + 4p + n: byte n, pair p of word h
-    w[i / 16] |= (b * 3 >> 8) << (8 * (i % 4) + 2 * (i % 16 / 4));
+    const int k4 = i / 4; // as in gather_pairs
+    w[k4 / 2 % 2] |= (b * 3 >> 8) << (8 * (i % 4) + k4 / 4 * 4 + k4 % 2 * 2);
   }
   PUT4(a, 2 * u, w[0]);
   PUT4(a, 2 * u + 1, w[1]);

@@ -8,8 +8,8 @@
 // them apart at every use cost four times the time.) repack.cl moves them; LAYOUT in layout.go must say the same as PLANE_* here.
 //
 //   nibbles  16 bytes: byte i holds value i (low half) and value 16+i (high); of
-//            formats with a table of levels nibble i is value i
-//   pairs     8 bytes: word w, byte b, pair k is value 16w + 4k + b
+//            formats with a table of levels nibble i is value i (levels.cl)
+//   pairs     8 bytes: word w, byte b, pair 2h + k is value 16h + 8w + 4k + b
 //   bits      4 bytes: byte b, bit f is value 4f + b
 //
 // PLANE_A, _B, _C are bytes per 256 values. SCALES is the number of scales of a
@@ -75,6 +75,11 @@ typedef struct {
   __local uint tab[TABLE] __attribute__((aligned(16)));                                                                  \
   for (int i = get_local_id(0); i < TABLE / 4; i += (waves) * LANES) vstore4(((CGLOBAL uint4 *)gtab)[i], i, tab);          \
   barrier(CLK_LOCAL_MEM_FENCE);
+#elif (defined(NVIDIA) || defined(PICK_EMULATED)) && (FORMAT == 20 || FORMAT == 23 || FORMAT == 39 || FORMAT == 40)
+#define TAB const uint
+#define TABLE_BEGIN_(waves) \
+  uint tab[4];              \
+  level_sizes(tab, gtab);
 #else
 #define TAB CGLOBAL uint
 #define TABLE_BEGIN_(waves) CGLOBAL uint *tab = gtab;
@@ -144,10 +149,10 @@ FN void nibbles(unit *o, uint4 v) {
 FN void pairs(unit *o, uint2 v) {
   o->q[0] = v.x & 0x03030303;
   o->q[1] = v.x >> 2 & 0x03030303;
-  o->q[2] = v.x >> 4 & 0x03030303;
-  o->q[3] = v.x >> 6 & 0x03030303;
-  o->q[4] = v.y & 0x03030303;
-  o->q[5] = v.y >> 2 & 0x03030303;
+  o->q[2] = v.y & 0x03030303;
+  o->q[3] = v.y >> 2 & 0x03030303;
+  o->q[4] = v.x >> 4 & 0x03030303;
+  o->q[5] = v.x >> 6 & 0x03030303;
   o->q[6] = v.y >> 4 & 0x03030303;
   o->q[7] = v.y >> 6 & 0x03030303;
 }
@@ -160,8 +165,8 @@ FN void add_bits(unit *o, uint w, int at) {
 // Adds the pairs of v at bit 4 of each value.
 FN void add_pairs(unit *o, uint2 v) {
   for (int k = 0; k < 4; k++) {
-    o->q[k] |= (v.x >> 2 * k & 0x03030303) << 4;
-    o->q[4 + k] |= (v.y >> 2 * k & 0x03030303) << 4;
+    o->q[k / 2 * 4 + k % 2] |= (v.x >> 2 * k & 0x03030303) << 4;
+    o->q[k / 2 * 4 + k % 2 + 2] |= (v.y >> 2 * k & 0x03030303) << 4;
   }
 }
 
@@ -172,9 +177,11 @@ FN void one_scale(unit *o, float s, float m) {
   o->m1 = m;
 }
 
-// A whole number of less than 2^23 as a float.
+// A whole number of less than 2^23 as a float, and one less than it by n.
 #ifdef NVIDIA
 FN float small_float(uint v) { return as_float(v | 0x4b000000) - 8388608.0f; }
+FN float small_less(uint v, int n) { return as_float(v | 0x4b000000) - (8388608.0f + n); }
 #else
 #define small_float(v) ((float)(v))
+#define small_less(v, n) ((float)((int)(v) - (n)))
 #endif

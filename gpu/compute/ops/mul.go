@@ -208,9 +208,13 @@ func (o *Mul) Run(q *compute.Queue, a *Acts, cols int, out Out) error {
 	w, upr := o.w, o.w.upr()
 	shape := o.shapes[i]
 	groups := up(w.Rows, shape.Vec.Rows)
+	given := shape.Given
+	if given == 0 {
+		given = o.set.tune.waves
+	}
 	split := o.set.split(groups, upr, shape.Waves)
 	blocks := up(groups, shape.Waves/split)
-	resident := max(o.set.dev.Info().Units, 1) * max(o.set.tune.waves/shape.Waves, 1) // work-groups that the card holds at once, about
+	resident := max(o.set.dev.Info().Units, 1) * max(given/shape.Waves, 1) // work-groups that the card holds at once, about
 	turns := min(up(blocks, resident), kernels.MaxTurns, w.Rows)
 	xq, xm := o.x(a)
 	return q.Launch(o.vec[i], compute.Dim{X: up(blocks, turns)}, compute.Dim{X: shape.Waves * o.set.lanes},

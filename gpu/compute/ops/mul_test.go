@@ -285,6 +285,26 @@ func TestMul(t *testing.T) {
 	})
 }
 
+// TestLevels multiplies the formats of levels as cards of NVIDIA do, their byte picker
+// emulated: others make levels from bits, and have nibbles in another order.
+func TestLevels(t *testing.T) {
+	whole(t, "picking of levels")
+	computetest.Each(t, func(t *testing.T, d *compute.Device) {
+		if d.Info().Features.Nvidia > 0 {
+			t.Skip("this card picks")
+		}
+		b := newBench(t, d)
+		b.set.Define("PICK_EMULATED=1")
+		for _, typ := range []uint32{20, 23, 39, 40} {
+			l, _ := kernels.LayoutOf(typ)
+			f, err := quant.Of(quant.Type(typ))
+			b.ok(err)
+			b.testVec(l, f)
+			b.testExperts(l, f)
+		}
+	})
+}
+
 // testVec: 1 to 8 columns, with bias, scale, gate and addition.
 func (b *bench) testVec(l kernels.Layout, f *quant.Format) {
 	const rows, cols, n = 37, mostColumns, 512

@@ -20,13 +20,13 @@ import (
 type variant struct {
 	name  string
 	shape func(s *kernels.Shape)
-	waves int // tune.waves, 0: as it is
 }
 
 // way reads a variant of words. What a wave takes at once: R2 U1 D2 rows, units and
 // depth of mulvec, r2 u1 d2 those of gates, x4 e2 rows and depth of the second half
 // of experts. W8 and w4 are waves of a work-group of mulvec and of that half, I512
-// the items of one of gates, G24 the waves that a compute unit is given.
+// the items of one of gates, G24 the waves that a compute unit is given, N72 the
+// most registers of mulvec.
 func way(text string) variant {
 	v := variant{name: text}
 	set := map[byte]int{}
@@ -34,10 +34,12 @@ func way(text string) variant {
 		n, _ := strconv.Atoi(w[1:])
 		set[w[0]] = n
 	}
-	v.waves = set['G']
 	v.shape = func(s *kernels.Shape) {
+		if set['R'] > 0 {
+			s.Registers = 0
+		}
 		for k, to := range map[byte][]*int{
-			'R': {&s.Vec.Rows}, 'U': {&s.Vec.Units}, 'D': {&s.Vec.Depth}, 'W': {&s.Waves}, 'I': {&s.GLUItems},
+			'R': {&s.Vec.Rows}, 'U': {&s.Vec.Units}, 'D': {&s.Vec.Depth}, 'W': {&s.Waves}, 'I': {&s.GLUItems}, 'N': {&s.Registers}, 'G': {&s.Given},
 			'r': {&s.GLU.Rows, &s.Experts.Rows}, 'u': {&s.GLU.Units, &s.Experts.Units}, 'd': {&s.GLU.Depth, &s.Experts.Depth},
 			'x': {&s.Down.Rows}, 'e': {&s.Down.Depth}, 'w': {&s.DownWaves},
 		} {
@@ -54,6 +56,8 @@ func way(text string) variant {
 // TestTune compares variants of the products on a card. OUTCROP_TUNE lists the
 // parts (vec, glu, experts, columns, formats), OUTCROP_TUNE_SECONDS ends it;
 // OUTCROP_TUNE_COMPILE=i/n compiles the i-th of n parts of the variants only.
+// OUTCROP_TUNE_TYPES (numbers), _WAYS (apart by commas) and _SHAPES (14336x4096)
+// narrow formats and columns, OUTCROP_TUNE_OVERLAP=1 leaves out the one at a time.
 func TestTune(t *testing.T) {
 	want := os.Getenv("OUTCROP_TUNE")
 	if want == "" {
@@ -79,7 +83,7 @@ func TestTune(t *testing.T) {
 				continue
 			}
 			for _, overlap := range []bool{false, true} {
-				d, err := compute.Open(drv, i, compute.Options{Overlap: overlap, Cache: os.Getenv("OUTCROP_TEST_CACHE")})
+				d, err := compute.Open(drv, i, compute.Options{Overlap: overlap, Cache: os.Getenv("OUTCROP_TEST_CACHE"), Builders: b2i(tu.parts > 0)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,6 +96,13 @@ func TestTune(t *testing.T) {
 			fmt.Printf("== %s, %s, driver %s\n", i, i.API, i.Version)
 			tu.small = i.CPU
 			tu.run(want)
+			if tu.parts > 0 {
+				for _, set := range tu.sets {
+					if err := set.Ready(t.Context(), nil); err != nil {
+						t.Error(err)
+					}
+				}
+			}
 			tu.s[0].dev.Close()
 			tu.s[1].dev.Close()
 		}
@@ -133,9 +144,6 @@ func (u *tuning) set(s *speed, v variant, columns int) *Set {
 	set, err := New(s.dev)
 	s.ok(err)
 	u.sets[key] = set
-	if v.waves > 0 {
-		set.tune.waves = v.waves
-	}
 	set.tune.shape = func(s *kernels.Shape, n int) {
 		if n == columns {
 			v.shape(s)
@@ -184,10 +192,10 @@ func (u *tuning) run(want string) {
 			[][2]int{{14336, 4096}, {4096, 14336}, {4096, 4096}, {1536, 8960}}, true)
 	}
 	if has("glu") {
-		u.glu(types(12, 14), []string{"", "r2 u1 d2", "r2 u1 d3", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1", "r2 u1 d2 I512"}, [][2]int{{14336, 4096}, {8960, 1536}})
+		u.glu(u.types(types(12, 14)), []string{"", "r2 u1 d2", "r2 u1 d3", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1", "r2 u1 d2 I512"}, [][2]int{{14336, 4096}, {8960, 1536}})
 	}
 	if has("experts") {
-		u.experts(types(12, 14), []string{"", "r2 u1 d2", "r2 u1 d2 I512", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1"},
+		u.experts(u.types(types(12, 14)), []string{"", "r2 u1 d2", "r2 u1 d2 I512", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1"},
 			[]string{"", "x2 w4 e2", "x4 w4 e2", "x4 w6 e1"}, []string{"", "r2 u1 d2 I512 x4 w4 e2", "r2 u1 d2 x4 w4 e2"})
 	}
 	if has("layer") {
@@ -200,13 +208,46 @@ func (u *tuning) run(want string) {
 				list = append(list, l.Type)
 			}
 		}
-		u.vec(list, []string{"", "R2 U1 D2", "R2 U1 D3", "R2 U2 D1", "R2 U2 D2", "R4 U1 D1", "R4 U1 D2", "R4 U2 D1", "R8 U1 D1"}, [][2]int{{14336, 4096}}, false)
+		u.vec(u.types(list), u.ways([]string{"", "R2 U1 D2", "R2 U1 D3", "R2 U2 D1", "R2 U2 D2", "R4 U1 D1", "R4 U1 D2", "R4 U2 D1", "R8 U1 D1"}), u.shapes([][2]int{{14336, 4096}}), false)
 	}
 	if has("columns") {
 		for _, c := range []int{2, 4, 8} {
-			u.columns(types(12, 14), c, []string{"", "R2 D1", "R2 D2", "R4 D1"})
+			u.columns(u.types(types(12, 14)), c, u.ways([]string{"", "R2 D1", "R2 D2", "R4 D1"}))
 		}
 	}
+}
+
+// types, ways and shapes are what the environment asks for instead of the given.
+func (u *tuning) types(list []uint32) []uint32 {
+	if t := os.Getenv("OUTCROP_TUNE_TYPES"); t != "" {
+		list = nil
+		for _, w := range strings.Split(t, ",") {
+			n, err := strconv.Atoi(w)
+			u.s[0].ok(err)
+			list = append(list, uint32(n))
+		}
+	}
+	return list
+}
+
+func (u *tuning) ways(list []string) []string {
+	if t, ok := os.LookupEnv("OUTCROP_TUNE_WAYS"); ok {
+		return strings.Split(t, ",")
+	}
+	return list
+}
+
+func (u *tuning) shapes(list [][2]int) [][2]int {
+	if t := os.Getenv("OUTCROP_TUNE_SHAPES"); t != "" {
+		list = nil
+		for _, w := range strings.Split(t, ",") {
+			var sh [2]int
+			_, err := fmt.Sscanf(w, "%dx%d", &sh[0], &sh[1])
+			u.s[0].ok(err)
+			list = append(list, sh)
+		}
+	}
+	return list
 }
 
 // vec times one column, back to back, and with a rounding of the activations
@@ -219,7 +260,7 @@ func (u *tuning) vec(types []uint32, ways []string, shapes [][2]int, rounding bo
 				continue
 			}
 			for o, s := range u.s {
-				if u.parts > 0 && o > 0 || u.late() {
+				if u.parts > 0 && o > 0 || u.late() || o == 0 && u.parts == 0 && os.Getenv("OUTCROP_TUNE_OVERLAP") == "1" {
 					continue
 				}
 				u.vecShape(s, l, o, sh[0], sh[1], ways, rounding)
@@ -297,7 +338,7 @@ func (u *tuning) columns(types []uint32, c int, ways []string) {
 			rows, cols = 96, 512
 		}
 		for o, s := range u.s {
-			if u.parts > 0 && o > 0 || u.late() {
+			if u.parts > 0 && o > 0 || u.late() || o == 0 && u.parts == 0 && os.Getenv("OUTCROP_TUNE_OVERLAP") == "1" {
 				continue
 			}
 			size, err := WeightSize(t, rows, cols)
