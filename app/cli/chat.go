@@ -158,10 +158,13 @@ func (p *Program) chat(ctx context.Context, o chatOptions) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
 	c, err := e.client(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.once(ctx, e, c, &o)
 	}
-	return p.once(ctx, e, c, &o)
+	if err != nil && ctx.Err() != nil { // wherever Ctrl-C came
+		return errors.New("stopped")
+	}
+	return err
 }
 
 // onceResult is what --json prints.
@@ -205,9 +208,6 @@ func (p *Program) once(ctx context.Context, e *host, c *client.Client, o *chatOp
 		}
 		if err != nil {
 			w.end()
-			if errors.Is(err, context.Canceled) {
-				return errors.New("stopped")
-			}
 			return e.explain(err)
 		}
 		out.Text += ev.Text

@@ -440,6 +440,17 @@ func (t *tap) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Ctrl-C says the same at every phase: here before the engine listens.
+func TestChatStopped(t *testing.T) {
+	c := newConsole(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	code := Main(ctx, c.Program, []string{"chat", "--prompt", "x", "--ignore-eos", "--quiet"})
+	if code != 1 || c.err.String() != "outcrop: stopped\n" {
+		t.Errorf("exit %d, %q", code, c.err.String())
+	}
+}
+
 func TestChatOnce(t *testing.T) {
 	c := newConsole(t, "")
 	g := golden(t).Prompts[0]
