@@ -37,9 +37,9 @@ func lightKey(i DeviceInfo) string {
 
 var kernelHash = sync.OnceValue(func() string {
 	h := sha256.New()
-	for _, m := range kernels.All(32) {
+	for _, m := range append(kernels.All(32), kernels.Units()...) {
 		fmt.Fprintln(h, m.Name, m.Defines)
-		fmt.Fprintln(h, m.Text)
+		fmt.Fprintln(h, kernels.Ahead(m).Text) // which holds the text as it is for other drivers
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 })
