@@ -57,7 +57,7 @@ func way(text string) variant {
 // parts (vec, glu, experts, columns, formats), OUTCROP_TUNE_SECONDS ends it;
 // OUTCROP_TUNE_COMPILE=i/n compiles the i-th of n parts of the variants only.
 // OUTCROP_TUNE_TYPES (numbers), _WAYS (apart by commas) and _SHAPES (14336x4096)
-// narrow formats and columns, OUTCROP_TUNE_OVERLAP=1 leaves out the one at a time.
+// narrow what is measured, OUTCROP_TUNE_OVERLAP=1 leaves out the one at a time.
 func TestTune(t *testing.T) {
 	want := os.Getenv("OUTCROP_TUNE")
 	if want == "" {
@@ -192,14 +192,14 @@ func (u *tuning) run(want string) {
 			[][2]int{{14336, 4096}, {4096, 14336}, {4096, 4096}, {1536, 8960}}, true)
 	}
 	if has("glu") {
-		u.glu(u.types(types(12, 14)), []string{"", "r2 u1 d2", "r2 u1 d3", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1", "r2 u1 d2 I512"}, [][2]int{{14336, 4096}, {8960, 1536}})
+		u.glu(u.types(types(12, 14)), u.ways([]string{"", "r2 u1 d2", "r2 u1 d3", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1", "r2 u1 d2 I512"}), [][2]int{{14336, 4096}, {8960, 1536}})
 	}
 	if has("experts") {
-		u.experts(u.types(types(12, 14)), []string{"", "r2 u1 d2", "r2 u1 d2 I512", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1"},
-			[]string{"", "x2 w4 e2", "x4 w4 e2", "x4 w6 e1"}, []string{"", "r2 u1 d2 I512 x4 w4 e2", "r2 u1 d2 x4 w4 e2"})
+		u.experts(u.types(types(12, 14)), u.ways([]string{"", "r2 u1 d2", "r2 u1 d2 I512", "r2 u2 d1", "r4 u1 d1", "r4 u2 d1"}),
+			u.ways([]string{"", "x2 w4 e2", "x4 w4 e2", "x4 w6 e1"}), u.ways([]string{"", "r2 u1 d2 I512 x4 w4 e2", "r2 u1 d2 x4 w4 e2"}))
 	}
 	if has("layer") {
-		u.layer([]string{"", "R2 U1 D2 r2 u1 d2", "R4 U1 D1 r4 u2 d1"})
+		u.layer(u.ways([]string{"", "R2 U1 D2 r2 u1 d2", "R4 U1 D1 r4 u2 d1"}))
 	}
 	if has("formats") {
 		var list []uint32
