@@ -34,8 +34,8 @@ var cuts = map[string]Cut{
 	"Q4_K": {2, 2, 1}, "Q5_K": {2, 2, 1}, "Q6_K": {4, 1, 1}, "Q2_K": {4, 1, 1}, "Q3_K": {4, 1, 1},
 	"TQ1_0": {4, 2, 1}, "TQ2_0": {4, 2, 1}, "Q2_0": {4, 2, 1}, "Q1_0": {4, 2, 1},
 	"IQ4_NL": {4, 1, 1}, "IQ4_XS": {2, 1, 2}, "MXFP4": {4, 1, 1}, "NVFP4": {2, 2, 1},
-	"IQ3_S": {2, 2, 1}, "IQ3_XXS": {4, 1, 1}, "IQ2_XXS": {4, 1, 1}, "IQ2_XS": {4, 1, 1}, "IQ2_S": {2, 2, 1},
-	"IQ1_S": {2, 2, 1}, "IQ1_M": {2, 2, 1},
+	"IQ3_S": {4, 1, 1}, "IQ3_XXS": {4, 1, 1}, "IQ2_XXS": {4, 1, 2}, "IQ2_XS": {4, 1, 2}, "IQ2_S": {4, 1, 2},
+	"IQ1_S": {4, 1, 2}, "IQ1_M": {4, 1, 2},
 }
 
 // registers are the most of mulvec with one column on NVIDIA where it is not 72, which

@@ -244,6 +244,135 @@ FN float vec_dot(const vunit *w, const xunit *x, float sum) {
 }
 #endif
 
+#if !defined(INTEL) && FORMAT == 18 // IQ3_XXS: all sizes, less twice those with a minus
+#define VEC
+#define VEC_OWN
+typedef struct {
+  uint q[8], n[8];
+  float s0;
+} vunit;
+FN void vec_unit(vunit *o, const raw *r, int u, TAB *tab) {
+  const uint s = even_signs(r->b);
+  for (int k = 0; k < 8; k++) {
+    o->q[k] = entry(tab, entry_at(k < 4 ? r->a.x : r->a.y, 0, 8 * (k & 3), 8));
+    o->n[k] = o->q[k] & top_bits(s << (7 - k / 2 - 4 * (k & 1)));
+  }
+  o->s0 = quarter_scale(half_bits(r->c), r->b >> 28, 0);
+}
+#define vec_lane vec_unit
+FN float vec_dot(const vunit *w, const xunit *x, float sum) {
+  int n = dot4(w->n[0], x->a.x, 0), s;
+  n = dot4(w->n[1], x->a.y, n);
+  n = dot4(w->n[2], x->a.z, n);
+  n = dot4(w->n[3], x->a.w, n);
+  n = dot4(w->n[4], x->b.x, n);
+  n = dot4(w->n[5], x->b.y, n);
+  n = dot4(w->n[6], x->b.z, n);
+  n = dot4(w->n[7], x->b.w, n);
+  s = dot4(w->q[0], x->a.x, SUM0 - 2 * n);
+  s = dot4(w->q[1], x->a.y, s);
+  s = dot4(w->q[2], x->a.z, s);
+  s = dot4(w->q[3], x->a.w, s);
+  s = dot4(w->q[4], x->b.x, s);
+  s = dot4(w->q[5], x->b.y, s);
+  s = dot4(w->q[6], x->b.z, s);
+  s = dot4(w->q[7], x->b.w, s);
+  return mad(as_float(x->m.x), 2 * w->s0 * sum_float(s), sum);
+}
+
+#elif !defined(INTEL) && (FORMAT == 19 || FORMAT == 29)
+// IQ1: upper nibbles stay where they are, and what offsets take off the sums depends
+// on the activations alone.
+#define VEC
+#define VEC_OWN
+typedef struct {
+  uint q[8];
+  float s0, s1;
+  int down;
+} vunit;
+FN void vec_unit(vunit *o, const raw *r, int u, TAB *tab) {
+  for (int k = 0; k < 4; k++) {
+    uint n = iq1_entry(r, k, tab);
+#if FORMAT == 29 && !defined(NVIDIA)
+    n |= IQ1_MORE(r, k) * 0x11;
+#endif
+    o->q[2 * k] = n & 0x0f0f0f0fu;
+    o->q[2 * k + 1] = n & 0xf0f0f0f0u;
+  }
+#if FORMAT == 19
+  o->down = IQ1_DOWN(r);
+  o->s0 = iq1_scale(r);
+#else
+  iq1_scales(&o->s0, &o->s1, r, u);
+#endif
+}
+#define vec_lane vec_unit
+// Sums less what is known of them before.
+#ifdef NVIDIA
+#define SUM_BASE 12582912.0f
+#define sum_from(s, base) (as_float(s) - (base))
+#else
+#define SUM_BASE 0
+#define sum_from(s, base) ((float)(s) - (base))
+#endif
+FN float vec_dot(const vunit *w, const xunit *x, float sum) {
+  int s = dot4(w->q[0], x->a.x, 0);
+  s = dot4(w->q[2], x->a.z, s);
+#if FORMAT == 19
+  s = dot4(w->q[4], x->b.x, s);
+  s = dot4(w->q[6], x->b.z, s);
+  s = s * 16 + SUM0;
+  s = dot4u(w->q[1], x->a.y, s);
+  s = dot4u(w->q[3], x->a.w, s);
+  s = dot4u(w->q[5], x->b.y, s);
+  s = dot4u(w->q[7], x->b.w, s);
+  const float all = sum_float(dot2(x->m.y, 0x0101, SUM0)), up = SUM_BASE + 56 * all, down = SUM_BASE + 72 * all;
+  return mad(as_float(x->m.x) * 0x1p-3f, w->s0 * sum_from(s, w->down ? down : up), sum);
+#else
+  s = s * 16 + SUM0;
+  s = dot4u(w->q[1], x->a.y, s);
+  s = dot4u(w->q[3], x->a.w, s);
+  int t = dot4(w->q[4], x->b.x, 0);
+  t = dot4(w->q[6], x->b.z, t);
+  t = t * 16 + SUM0;
+  t = dot4u(w->q[5], x->b.y, t);
+  t = dot4u(w->q[7], x->b.w, t);
+  const float m0 = SUM_BASE + 72 * sum_float(dot2(x->m.y, 0x0001, SUM0)), m1 = SUM_BASE + 72 * sum_float(dot2(x->m.y, 0x0100, SUM0));
+  return mad(as_float(x->m.x) * 0x1p-3f, w->s0 * sum_from(s, m0) + w->s1 * sum_from(t, m1), sum);
+#endif
+}
+#endif
+
+#if defined(NVIDIA) && FORMAT == 21 // IQ3_S: a lane fetches one of the seven words of 16 bits in plane c (dot.cl)
+#undef LRAW
+#undef fetch_lane
+#undef unpack_lane
+#define LRAW lraw
+typedef struct {
+  uint2 a;
+  uint b, s;
+} lraw;
+FN uint neighbour(uint v, int n) { // v of lane n of each eight
+  uint r;
+  __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x181f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(n));
+  return r;
+}
+FN void fetch_lane(lraw *o, planes p, int u, int lane) {
+  o->a = two_at(p.a, u);
+  o->b = word_at(p.b, u);
+  o->s = short_at(p.c, (u >> 3) * 7 + min(lane & 7, 6));
+}
+FN void unpack_lane(unit *o, const lraw *r, int lane, TAB *tab) {
+  raw t;
+  t.a = r->a;
+  t.b = r->b;
+  t.c = neighbour(r->s, 0);
+  t.h = neighbour(r->s, 1 + (lane >> 1 & 3)) >> 8 * (lane & 1); // only its lower bits count
+  t.s = neighbour(r->s, 5 + (lane >> 2 & 1)) >> 4 * (lane & 3);
+  unpack(o, &t, 0, tab);
+}
+#endif
+
 #ifndef VEC
 #define vunit unit
 #define vec_unit unpack
