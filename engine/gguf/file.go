@@ -65,6 +65,9 @@ func Open(path string) (*File, error) {
 // files which Open refuses, such as those with tensor types of the future.
 // The file does not stay open.
 func ReadMeta(path string) (*Meta, error) {
+	if err := checkPath(path); err != nil { // a pipe would wait for its writer
+		return nil, err
+	}
 	m, err := mapFile(path)
 	if err != nil {
 		return nil, err
