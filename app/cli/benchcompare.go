@@ -147,7 +147,10 @@ func output(ctx context.Context, name string, args []string) ([]byte, memoryUse,
 		<-watched
 	}
 	if err != nil {
-		return nil, use, fmt.Errorf("compare: run %s: %w: %s", name, err, strings.TrimSpace(lastLine(errs.String())))
+		if said := strings.TrimSpace(lastLine(errs.String())); said != "" {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+		return nil, use, fmt.Errorf("compare: run %s: %w", name, err)
 	}
 	use.Peak = peakOf(c.ProcessState)
 	return out.Bytes(), use, nil

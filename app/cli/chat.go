@@ -21,7 +21,7 @@ type chatOptions struct {
 	loadFlags
 	pack, root       string
 	prompt, system   string
-	raw, json        bool
+	raw, json, force bool
 	thinking, think  bool
 	noThink          bool
 	address, key     string
@@ -78,6 +78,7 @@ func (p *Program) chatCommand() *cobra.Command {
 	f.StringVarP(&o.prompt, "prompt", "p", "", "answer this and exit; - reads standard input")
 	f.StringVarP(&o.system, "system", "s", "", "system prompt")
 	f.BoolVar(&o.raw, "raw", false, "continue the text itself, without the chat template")
+	f.BoolVar(&o.force, "force", false, forceHelp)
 	f.BoolVar(&o.json, "json", false, "print one JSON object: ids, text, timings, finish reason")
 	f.IntVarP(&o.maxTokens, "max-tokens", "n", 0, "tokens an answer may have; 0: until it ends or the context is full")
 	f.Float64Var(&o.temperature, "temperature", 0, "0 always takes the likeliest token (default: the pack's)")

@@ -123,6 +123,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"doctor", "--light", "--root", "/"}, 2, "does not go with --root"},
 		{[]string{"cards", "--devices", "--root", "/"}, 2, "does not go with --root"},
 		{[]string{"doctor", "--light", "--card", "none:7"}, 1, "no driver offers that card"},
+		{[]string{"doctor", "--card", "0000:99:00.0"}, 1, "no card at 0000:99:00.0"},
 		{[]string{"packs", "rm", "nothing"}, 1, "no such pack"},
 		{[]string{"packs", "add", "nowhere"}, 1, "no such file"},
 		{[]string{"packs", "frobnicate"}, 2, "unknown command"},
@@ -438,6 +439,18 @@ func (t *tap) Write(p []byte) (int, error) {
 		t.f(s)
 	}
 	return len(p), nil
+}
+
+// What the refusal of a pack that does not fit advises can be done.
+func TestChatForce(t *testing.T) {
+	c := newConsole(t, "")
+	args := []string{"chat", "--prompt", "x", "--max-tokens", "2", "--quiet", "--placement", "vram"}
+	if code := c.run(args...); code != 1 || !strings.Contains(c.err.String(), "load it all the same with --force") {
+		t.Errorf("exit %d, %q", code, c.err.String())
+	}
+	if out := c.good(t, append(args, "--force")...); strings.TrimSpace(out) == "" {
+		t.Errorf("no answer: %q", c.err.String())
+	}
 }
 
 // Ctrl-C says the same at every phase: here before the engine listens.

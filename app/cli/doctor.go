@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,9 @@ func (p *Program) doctorCommand() *cobra.Command {
 			m, fsys, _, err := gpu.Open(dir)
 			if err != nil {
 				return fmt.Errorf("read the machine at %s: %w", root, err)
+			}
+			if o.Card != "" && !slices.ContainsFunc(m.Cards, func(c gpu.Card) bool { return c.PCI == o.Card }) {
+				return fmt.Errorf("doctor: no card at %s; outcrop cards lists those that were found", card)
 			}
 			if report != "" {
 				return p.writeReport(report, fsys, o)

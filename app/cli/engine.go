@@ -105,6 +105,8 @@ func (l *loadFlags) options() engine.Options {
 	return o
 }
 
+const forceHelp = "load a pack that does not fit by the plan"
+
 // args are the same flags for a child.
 func (l *loadFlags) args() (out []string) {
 	out = append(l.cardFlags.args(), l.placeFlags.args()...)

@@ -59,10 +59,11 @@ func (h *host) client(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := launch.Start(ctx, launch.Spec{
-		Binary: h.p.Self, Pack: r.Path, Base: base,
-		Args: append(h.o.args(), "--name="+r.Name),
-	})
+	args := append(h.o.args(), "--name="+r.Name)
+	if h.o.force {
+		args = append(args, "--force")
+	}
+	e, err := launch.Start(ctx, launch.Spec{Binary: h.p.Self, Pack: r.Path, Base: base, Args: args})
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (p *Program) serveCommand() *cobra.Command {
 	fl.StringVar(&f.name, "name", "", "name that clients see for the pack")
 	fl.IntVar(&f.queue, "queue", 0, "requests that may wait; 0: 64")
 	fl.StringVar(&f.guard, "guard", "daily", "how much memory stays free for others: full (least), daily, busy (most), or off")
-	fl.BoolVar(&f.force, "force", false, "load a pack that does not fit by the plan")
+	fl.BoolVar(&f.force, "force", false, forceHelp)
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not log requests")
 	fl.BoolVar(&f.parent, strings.TrimPrefix(launch.ParentFlag, "--"), false, "end when standard input does")
 	fl.MarkHidden(strings.TrimPrefix(launch.ParentFlag, "--"))
