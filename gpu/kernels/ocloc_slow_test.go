@@ -21,7 +21,9 @@ func TestOcloc(t *testing.T) {
 	}
 	q4k, _ := kernels.LayoutOf(12)
 	q6k, _ := kernels.LayoutOf(14)
-	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Sample(), kernels.Halve(), kernels.Delta(128), kernels.Chunks(128), kernels.Mul(q4k, 1, 8), kernels.Mul(q6k, 1, 8), kernels.Mul(q4k, 8, 8), kernels.MatMul(q4k)}
+	iq4, _ := kernels.LayoutOf(20)
+	mxfp4, _ := kernels.LayoutOf(39)
+	modules := []kernels.Module{kernels.Rows(), kernels.Quantize(), kernels.Sample(), kernels.Halve(), kernels.Delta(128), kernels.Chunks(128), kernels.Mul(q4k, 1, 8), kernels.Mul(q6k, 1, 8), kernels.Mul(iq4, 1, 8), kernels.Mul(mxfp4, 1, 8), kernels.Mul(q4k, 8, 8), kernels.MatMul(q4k)}
 	for _, dev := range []struct {
 		name, lanes string
 		value       int
@@ -58,10 +60,14 @@ func TestOcloc(t *testing.T) {
 				continue
 			}
 			files, _ := filepath.Glob(filepath.Join(dump, "*.asm"))
-			n := 0
+			n, moved := 0, 0
 			for _, f := range files {
 				b, _ := os.ReadFile(f)
 				n += strings.Count(string(b), want)
+				moved += strings.Count(string(b), "<4>:b ")
+			}
+			if strings.HasPrefix(m.Name, "mul_") && moved > n {
+				t.Errorf("%s for %s: %d bytes are moved for %d dp4a (common.cl, dot4)", m.Name, dev.name, moved, n)
 			}
 			if n == 0 {
 				t.Errorf("%s for %s: no %s in %d assembly files", m.Name, dev.name, want, len(files))
