@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -93,6 +94,9 @@ func Main(ctx context.Context, p Program, args []string) int {
 	return 1
 }
 
+// pages are the window's, by the names that --page takes.
+var pages = []string{"chat", "packs", "card", "monitor", "serve", "settings"}
+
 func (p *Program) root() *cobra.Command {
 	var w WindowArgs
 	root := &cobra.Command{
@@ -108,10 +112,13 @@ func (p *Program) root() *cobra.Command {
 			if len(args) == 1 {
 				w.Pack = args[0]
 			}
+			if w.Page != "" && !slices.Contains(pages, w.Page) {
+				return usage(c, "--page %s: want one of %v", w.Page, pages)
+			}
 			return p.start(c, w)
 		},
 	}
-	root.Flags().StringVar(&w.Page, "page", "", "page to open first: chat, packs, card, monitor, serve, settings")
+	root.Flags().StringVar(&w.Page, "page", "", "page to open first: "+strings.Join(pages, ", "))
 	root.Flags().StringVar(&w.Root, "root", "", rootHelp)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(

@@ -123,6 +123,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"doctor", "--light", "--root", "/"}, 2, "does not go with --root"},
 		{[]string{"cards", "--devices", "--root", "/"}, 2, "does not go with --root"},
 		{[]string{"doctor", "--light", "--card", "none:7"}, 1, "no driver offers that card"},
+		{[]string{"--page", "nonsense"}, 2, "want one of [chat packs card monitor serve settings]"},
 		{[]string{"doctor", "--card", "0000:99:00.0"}, 1, "no card at 0000:99:00.0"},
 		{[]string{"packs", "rm", "nothing"}, 1, "no such pack"},
 		{[]string{"packs", "add", "nowhere"}, 1, "no such file"},

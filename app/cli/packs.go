@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (p *Program) listPacks(asJSON bool) error {
 	} else {
 		rows := [][]string{{"NAME", "FAMILY", "SIZE", "FILES", "WHERE"}}
 		for _, e := range out {
-			rows = append(rows, []string{visibleLine(e.Name), visibleLine(e.Arch), size(e.Bytes), fmt.Sprint(len(e.Files)), visibleLine(e.Path)})
+			rows = append(rows, []string{visibleLine(e.Name), visibleLine(cmp.Or(e.Arch, "unknown family")), size(e.Bytes), fmt.Sprint(len(e.Files)), visibleLine(e.Path)})
 		}
 		table(p.Out, rows)
 		for _, e := range out {
@@ -86,7 +87,7 @@ func (p *Program) packsAdd() *cobra.Command {
 				return p.printJSON(es)
 			}
 			for _, e := range es {
-				fmt.Fprintf(p.Out, "%s: %s, %s, %d file(s), used where it lies\n", visibleLine(e.Name), visibleLine(e.Arch), size(e.Size()), len(e.Files))
+				fmt.Fprintf(p.Out, "%s: %s, %s, %d file(s), used where it lies\n", visibleLine(e.Name), visibleLine(cmp.Or(e.Arch, "unknown family")), size(e.Size()), len(e.Files))
 				if e.Note != "" {
 					fmt.Fprintln(p.Out, "  "+visible(e.Note))
 				}

@@ -32,6 +32,11 @@ func Run(a Args) error {
 	if os.Getenv("FYNE_PLATFORM") == "" && os.Getenv("DISPLAY") != "" {
 		os.Setenv("FYNE_PLATFORM", "x11")
 	}
+	// In a home that nobody has used the toolkit makes its folder in the cache, but
+	// not the cache, and complains.
+	if d, err := os.UserCacheDir(); err == nil {
+		os.MkdirAll(d, 0o700)
+	}
 	f := fyneapp.NewWithID("io.outcrop.Outcrop")
 	fyne.SetCurrentApp(still{f})
 	f.SetIcon(fyne.NewStaticResource("outcrop.png", assets.IconPNG))
