@@ -177,6 +177,9 @@ func whyNoCard(m Machine, w Wishes, best Plan) string {
 	if w.NoCard {
 		return "no card is wanted"
 	}
+	if w.Placement == best.Placement {
+		return "that was asked for: " + best.Placement.Words()
+	}
 	for _, c := range m.Cards {
 		if c.Backend == "" && c.Unusable != "" {
 			return fmt.Sprintf("%s cannot be used: %s", c.Name, c.Unusable)

@@ -39,6 +39,17 @@ func TestWhatNoEngineTakes(t *testing.T) {
 	}
 }
 
+// Who asked for the processor is not told that it is quicker.
+func TestWhyNoCard(t *testing.T) {
+	pl, err := Make(coder, smallCard(), Wishes{Placement: AllRAM})
+	if err != nil || !pl.Fits {
+		t.Fatal(err, pl.Short)
+	}
+	if all := strings.Join(pl.Reasons, "; "); !strings.Contains(all, "running on the CPU because that was asked for") || strings.Contains(all, "faster") {
+		t.Errorf("got %q", all)
+	}
+}
+
 // Nothing is short of 0 bytes.
 func TestShortWords(t *testing.T) {
 	for want, s := range map[string]Short{
