@@ -22,15 +22,7 @@ func TestUnequalCards(t *testing.T) {
 	for i, c := range w.Machine.Cards {
 		pause := time.Duration(2+4*i) * time.Millisecond
 		f := &compute.Fake{Memory: 256 << 20, Other: func(*compute.FakeCall) error { time.Sleep(pause); return nil }}
-		infos, err := f.Devices()
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := compute.Open(f, infos[0], compute.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
+		d := openFake(t, f)
 		l, free, err := Device(d)
 		if err != nil {
 			t.Fatal(err)
@@ -90,12 +82,7 @@ func TestUnequalCards(t *testing.T) {
 	}
 	// A card whose kernels do not run has a link all the same.
 	broken := &compute.Fake{Memory: 256 << 20}
-	infos, _ := broken.Devices()
-	d, err := compute.Open(broken, infos[0], compute.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := openFake(t, broken)
 	l, free, err := Device(d)
 	if err != nil {
 		t.Fatal(err)

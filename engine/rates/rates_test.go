@@ -198,18 +198,25 @@ func TestMachine(t *testing.T) {
 	}
 }
 
+// openFake opens a device in memory until the test's end.
+func openFake(t *testing.T, f *compute.Fake) *compute.Device {
+	t.Helper()
+	infos, err := f.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := compute.Open(f, infos[0], compute.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
 // The link of a real device interface, with a device in memory behind it.
 func TestDeviceLink(t *testing.T) {
 	fake := &compute.Fake{Memory: 256 << 20, MaxAlloc: 32 << 20}
-	infos, err := fake.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := compute.Open(fake, infos[0], compute.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := openFake(t, fake)
 	l, free, err := Device(d)
 	if err != nil {
 		t.Fatal(err)
