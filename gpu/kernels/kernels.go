@@ -88,29 +88,6 @@ func Rows() Module {
 	return Module{Name: "rows", Waits: true, Text: join("common.cl", "quantize.cl", "activate.cl", "norm.cl", "rows.cl", "join.cl", "route.cl", "pick.cl")}
 }
 
-// Attention says what an attention module is made for.
-type Attention struct {
-	Key, Value int  // sizes of a head
-	Rows       int  // query rows of a work-group
-	Q8         bool // caches of 8 bits, else halves
-}
-
-// Attend is attention over the caches.
-func Attend(a Attention) Module {
-	m := Module{
-		Name:    fmt.Sprintf("attend_%d_%d_%d", a.Key, a.Value, a.Rows),
-		Text:    join("common.cl", "heads.cl", "turn.cl", "attend.cl"),
-		Large:   a.Key > 256 || a.Value > 256,
-		Waits:   true,
-		Defines: []string{fmt.Sprintf("KD=%d", a.Key), fmt.Sprintf("VD=%d", a.Value), fmt.Sprintf("GH=%d", a.Rows)},
-	}
-	if a.Q8 {
-		m.Name += "_q8"
-		m.Defines = append(m.Defines, "KV_Q8=1")
-	}
-	return m
-}
-
 // Flash is attention of many tokens on NVIDIA's matrix units, over caches of
 // halves with heads of at most 256 values, multiples of 16; cap: scores have one.
 func Flash(key, value int, cap bool) Module {
