@@ -93,9 +93,13 @@ func (p *Program) firstLight(ctx context.Context, name string, only bool, tell f
 			}
 			// What passed before counts no more once a test has begun: a driver that
 			// crashes in it must not be used by --device=auto afterwards.
+			before := engine.Lit(kernelCache(), i)
 			kept := engine.SetLit(kernelCache(), i, false)
 			l, err := p.lightOf(ctx, i, golden, tell)
-			if ctx.Err() != nil {
+			if ctx.Err() != nil { // perhaps because the driver hung: what passed before stays off
+				if before {
+					tell(doctor.LightLine{Device: i.ID, Name: i.Name, Note: fmt.Sprintf("stopped: --device=auto does not use %s until first light has run to its end", i.ID)})
+				}
 				return ctx.Err()
 			}
 			if err == nil {
