@@ -22,7 +22,7 @@ GL ?= gles
 TAGS := migrated_fynedo $(GL)
 # The same flags for quick and slow tests: what passed in the first run and has no
 # slow part is not run again in the second.
-TEST := CGO_ENABLED=0 $(GO) test -timeout 15m
+TEST := CGO_ENABLED=0 $(GO) test -timeout 20m
 
 # What the window needs to build, and what its tests need beside.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libgl1-mesa-dev libx11-dev libxcursor-dev \
