@@ -373,9 +373,9 @@ type scene struct {
 }
 
 const (
-	sceneLimit   = 640 << 20
+	sceneLimit   = 688 << 20
 	sceneFloor   = 128 << 20
-	sceneBallast = 360 // MiB
+	sceneBallast = 408 // MiB
 	sceneRate    = 12  // MiB/s
 )
 
