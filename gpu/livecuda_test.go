@@ -41,7 +41,7 @@ func TestLiveOwnVRAM(t *testing.T) {
 	for name, f := range map[string]any{"cuInit": &start, "cuDeviceGetByPCIBusId": &byPCI, "cuDevicePrimaryCtxRetain": &retain,
 		"cuDevicePrimaryCtxRelease_v2": &release, "cuCtxSetCurrent": &current, "cuMemAlloc_v2": &allocate, "cuMemFree_v2": &free} {
 		if err := bind(h, name, f); err != nil {
-			t.Skip(err)
+			t.Skip("the CUDA driver is too old: ", err)
 		}
 	}
 	runtime.LockOSThread() // the context is current on this thread

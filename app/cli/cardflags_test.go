@@ -140,7 +140,7 @@ func TestCardsStayVisible(t *testing.T) {
 // is made all the same.
 func TestPlanMeasures(t *testing.T) {
 	if testing.Short() {
-		t.Skip("measures the processor")
+		t.Skip("measures the processor's rates: not in short runs")
 	}
 	t.Setenv("OUTCROP_HOME", t.TempDir())
 	t.Setenv("OCL_ICD_VENDORS", t.TempDir()) // no driver: the processor alone
